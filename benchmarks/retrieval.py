@@ -5,26 +5,32 @@
 The documents are Aesop's fables (V. S. Vernon Jones, 1912, public domain) and the histories of all countries (The World
 Factbook, public domain), some 800 passages. The questions are ours: each says in other words what one section is about.
 A question is answered by any passage of its section. The documents say nothing about the questions of `unanswered.tsv`.
+The same is measured in Chinese, with six laws of China (which have no copyright), 300 passages; then with TRIALS small
+collections for each language: one to eight sections, of which one answers the question.
 """
 
 from __future__ import annotations
 
 import contextlib
+import random
+import re
 import sqlite3
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.collections.embedding import make_vectors
+from app.collections.embedding import WordVectors, make_vectors
 from app.collections.index import open_index, read_passages
 from app.collections.indexing import Indexer
 from app.collections.messages import Begin
-from app.collections.ranking import DEPTH, PassageTable, Ranked, Ranking, fused
+from app.collections.ranking import DEPTH, FEW, PassageTable, Ranked, Ranking, fused
 from benchmarks.command import benchmark_parser, print_json
 from models.default import default_model
 
 DOCUMENTS = Path(__file__).with_name("documents")
+LANGUAGES = {"English": DOCUMENTS, "Chinese": DOCUMENTS / "chinese"}
+TRIALS = 180  # small collections of each language
 FIRST = 5
 Rank = Callable[[str], list[Ranked]]
 
@@ -37,25 +43,24 @@ class Asked:
     question: str
 
 
-def unanswered() -> list[str]:
-    return (DOCUMENTS / "unanswered.tsv").read_text(encoding="utf-8").splitlines()
+def unanswered(source: Path = DOCUMENTS) -> list[str]:
+    return (source / "unanswered.tsv").read_text(encoding="utf-8").splitlines()
 
 
-def questions() -> list[Asked]:
-    lines = (DOCUMENTS / "questions.tsv").read_text(encoding="utf-8").splitlines()
+def questions(source: Path = DOCUMENTS) -> list[Asked]:
+    lines = (source / "questions.tsv").read_text(encoding="utf-8").splitlines()
     return [Asked(*line.split("\t")) for line in lines]
 
 
 class Documents:
-    """The documents' index in `folder`, and the three rankings of it."""
+    """An index of documents in `folder`, and its rankings; `contents` are the texts of the files by their names."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, contents: Mapping[str, str], vectors: WordVectors) -> None:
         texts = folder / "texts"
         texts.mkdir()
-        for source in DOCUMENTS.glob("*.txt"):
-            (texts / source.name).write_bytes(source.read_bytes())
-        self.folders = (str(texts),)
-        self.vectors = make_vectors(default_model())
+        for name, content in contents.items():
+            (texts / name).write_text(content, encoding="utf-8")
+        self.folders, self.vectors = (str(texts),), vectors
         self._writing = open_index(folder, writes=True)
         Indexer(self._writing, self.vectors, lambda _: None).run(Begin(self.folders))
         self.db = open_index(folder)
@@ -113,26 +118,60 @@ def share_without(documents: Documents, texts: Sequence[str]) -> dict[str, float
     }
 
 
+def contents_of(source: Path) -> dict[str, str]:
+    return {path.name: path.read_text(encoding="utf-8") for path in source.glob("*.txt")}
+
+
+@contextlib.contextmanager
+def indexed(contents: Mapping[str, str], vectors: WordVectors) -> Iterator[Documents]:
+    with tempfile.TemporaryDirectory() as folder, contextlib.closing(Documents(Path(folder), contents, vectors)) as it:
+        yield it
+
+
+def measure_few(source: Path, vectors: WordVectors) -> dict[str, float]:
+    """Return how often small collections find the section that they have, and nothing for a question without answer."""
+    sections = {}
+    for text in contents_of(source).values():
+        for section in re.split("^# ", text, flags=re.MULTILINE)[1:]:
+            sections[section.partition("\n")[0].strip()] = f"# {section}"
+    asked, nothing, dice = questions(source), unanswered(source), random.Random(5)
+    found = quiet = tried = 0
+    for _ in range(TRIALS):
+        wanted = dice.choice(asked)
+        chosen = [wanted.heading, *dice.sample(sorted(sections), dice.choice((0, 1, 2, 3, 5, 7)))]
+        with indexed({"few.txt": "\n\n".join(map(sections.__getitem__, chosen))}, vectors) as documents:
+            if documents.passages >= FEW:
+                continue
+            rank, tried = documents.rankings()["found"], tried + 1
+            found += any(documents.heading(each) == wanted.heading for each in rank(wanted.question)[:FIRST])
+            quiet += sum(not rank(text) for text in dice.sample(nothing, 12))
+    return {f"recall@{FIRST}": round(found / tried, 4), "nothing": round(quiet / tried / 12, 4)}
+
+
 def main() -> None:
     parser = benchmark_parser("retrieval", __doc__, models="none")
     parser.add_argument("--missed", action="store_true", help="list the questions whose passage is not found")
     options = parser.parse_args()
-    asked = questions()
-    with tempfile.TemporaryDirectory() as folder, contextlib.closing(Documents(Path(folder))) as documents:
-        passages, missed = documents.passages, measure(documents, asked)
-        nothing = share_without(documents, unanswered())
-    recall = {
-        name: {f"recall@{FIRST}": round(1 - len(each) / len(asked), 4), "nothing": nothing[name]}
-        for name, each in missed.items()
-    }
+    vectors, result = make_vectors(default_model()), {}
+    for language, source in LANGUAGES.items():
+        asked = questions(source)
+        with indexed(contents_of(source), vectors) as documents:
+            passages, missed = documents.passages, measure(documents, asked)
+            nothing = share_without(documents, unanswered(source))
+        shares = {
+            name: {f"recall@{FIRST}": round(1 - len(each) / len(asked), 4), "nothing": nothing[name]}
+            for name, each in missed.items()
+        }
+        result[language] = shares | {"few": measure_few(source, vectors)}
+        if options.json:
+            continue
+        print(f"{language}: {len(asked)} questions, {passages} passages")
+        for name, each in result[language].items():
+            print(f"{name:12}{each[f'recall@{FIRST}']:8.3f}{each['nothing']:8.3f}")
+        for one in missed["found"] if options.missed else ():
+            print(f"{one.heading}: {one.question}")
     if options.json:
-        print_json(recall)
-        return
-    print(f"{len(asked)} questions, {passages} passages")
-    for name, shares in recall.items():
-        print(f"{name:12}{shares[f'recall@{FIRST}']:8.3f}{shares['nothing']:8.3f}")
-    for each in missed["found"] if options.missed else ():
-        print(f"{each.heading}: {each.question}")
+        print_json(result)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,14 @@ ONE_PASSAGE = 1.6  # BM25 of the best passage: it has more than one such word of
 BEST_PASSAGES, SEVERAL = 5, 1.0  # mean BM25 of the best passages: a subject has more than one
 MOST_OF_QUESTION = 0.7  # share of the question's words, by weight, in one passage
 NEAR_ENOUGH = 0.45  # similarity of the nearest passage
-FEW = 10  # passages; in fewer, how rare a word is says nothing
+# In scripts without blanks a question's words are pairs of characters. Pairs with a particle say nothing about its
+# subject, and so many others are no words that a subject reaches a lower mean.
+PARTICLES = frozenset("的了吗呢么吧")
+SEVERAL_PAIRS = 0.86
+KANA_OR_HANGUL = re.compile("[\u3040-\u30ff\uac00-\ud7af]")  # no limits were measured for Japanese and Korean
+FEW = 10  # passages; in fewer, how rare a word is says nothing, and these decide instead:
+FEW_WORDS = 2  # words of the question that one passage has; one suffices if the nearest passage is this near
+FEW_NEAR = 0.14
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,35 +140,46 @@ class Ranking:
         """Return (row, score) of the passages that may answer the question, the best first."""
         words = self._question_words(question)
         by_words, by_vectors = self._scored(words, inside), self.by_vectors(question, inside)
-        if not (WIDE_WORD.search(question) or self.is_about(words, inside, by_words, by_vectors)):
-            return []
-        return fused(by_words, by_vectors, count)
+        if KANA_OR_HANGUL.search(question) or self.is_about(words, inside, by_vectors):
+            return fused(by_words, by_vectors, count)
+        return []
 
     def is_about(
         self,
         words: Sequence[QuestionWord],
         inside: NDArray[np.bool_],
-        by_words: Sequence[tuple[int, float]],
         by_vectors: Sequence[tuple[int, float]],
     ) -> bool:
-        """Return whether the passages are about the question's subject, not only share a word with it by chance.
-
-        Questions in scripts without blanks are not asked: their words are pairs of characters, many of them no word.
-        """
-        total = len(self._table.numbers)
-        unit = math.log(1 + total)
-        if total < FEW or (by_vectors and by_vectors[0][1] >= NEAR_ENOUGH):
+        """Return whether the passages are about the question's subject, not only share a word with it by chance."""
+        pairs = any(WIDE_WORD.search(word.text) for word in words)
+        words = [word for word in words if not PARTICLES & set(word.text)]
+        by_words, total = self._scored(words, inside), len(self._table.numbers)
+        nearest_passage = by_vectors[0][1] if by_vectors else 0.0
+        if nearest_passage >= (NEAR if total < FEW else NEAR_ENOUGH):
             return True
         if not by_words:
             return False
+        if total < FEW:
+            if pairs or self._vectors is None:  # pairs of characters are rarely shared by chance
+                return True
+            enough = min(FEW_WORDS, len(words))
+            return nearest_passage >= FEW_NEAR or self._most_shared(words, inside, lambda _: 1.0) >= enough
+        unit = math.log(1 + total)
         several = sum(score for _, score in by_words[:BEST_PASSAGES]) / BEST_PASSAGES
-        if by_words[0][1] >= ONE_PASSAGE * unit or several >= SEVERAL * unit:
+        if by_words[0][1] >= ONE_PASSAGE * unit or several >= (SEVERAL_PAIRS if pairs else SEVERAL) * unit:
             return True
-        shared = np.zeros(total, np.float32)
         rare = _rare(words)
-        for word in rare:
-            shared[word.rows] += word.weight
-        return bool(shared[inside].max() >= MOST_OF_QUESTION * sum(word.weight for word in rare))
+        whole = sum(word.weight for word in rare)
+        return self._most_shared(rare, inside, lambda word: word.weight) >= MOST_OF_QUESTION * whole
+
+    def _most_shared(
+        self, words: Sequence[QuestionWord], inside: NDArray[np.bool_], weight: Callable[[QuestionWord], float]
+    ) -> float:
+        """Return the largest total weight of question words that one passage has."""
+        shared = np.zeros(len(inside), np.float32)
+        for word in words:
+            shared[word.rows] += weight(word)
+        return float(shared[inside].max())
 
     def described(self, rows: Sequence[tuple[int, float]]) -> list[Ranked]:
         table = self._table
