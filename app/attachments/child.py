@@ -51,7 +51,6 @@ def read_confined(path: str, pixels: int = 0) -> int:
 
 
 def main(path: str, seconds: float = MOST_SECONDS, memory: int = MOST_MEMORY, pixels: int = 0) -> int:
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it logs a line for each damaged object
     _limit_memory(memory + ROOM)
     threading.Thread(target=_watch, args=(seconds, memory), daemon=True).start()
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from docx.document import Document
     from docx.table import Table, _Cell
     from docx.text.paragraph import Paragraph
-    from pypdf import PdfReader
+    from pypdfium2 import PdfDocument
 
 MOST_PAGES = 2_000
 MOST_UNPACKED = 200 << 20  # bytes of a Word document, pictures included
@@ -28,27 +28,25 @@ MAIN = "word/document.xml"
 BROKEN = (
     ValueError, KeyError, TypeError, IndexError, AttributeError, OSError, EOFError, NotImplementedError, zlib.error,
 )  # fmt: skip
-Errors = tuple[type[Exception], ...]
+
+
+def open_pdf(file: Path | BinaryIO) -> PdfDocument:
+    """Open a PDF file. Raises Refused."""
+    from pypdfium2 import PdfDocument, PdfiumError
+    from pypdfium2.raw import FPDF_ERR_PASSWORD
+
+    try:
+        return PdfDocument(file)
+    except PdfiumError as error:
+        raise Refused("encrypted" if error.err_code == FPDF_ERR_PASSWORD else "damaged") from error
 
 
 def pages_of_pdf(file: Path | BinaryIO) -> list[str]:
     """Return the text of each page, "" for a page without text. Raises Refused."""
-    from pypdf import PdfReader
-    from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
-
-    broken = (*BROKEN, PyPdfError, AssertionError, ArithmeticError)
-    try:
-        reader = PdfReader(file, strict=False)
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise Refused("encrypted")
-        count = len(reader.pages)
-    except (DependencyError, FileNotDecryptedError) as error:
-        raise Refused("encrypted") from error
-    except broken as error:
-        raise Refused("damaged") from error
-    if count > MOST_PAGES:
-        raise Refused("many_pages", pages=f"{count:,}", most=f"{MOST_PAGES:,}")
-    pages = [_page(reader, number, broken) for number in range(count)]
+    reader = open_pdf(file)
+    if len(reader) > MOST_PAGES:
+        raise Refused("many_pages", pages=f"{len(reader):,}", most=f"{MOST_PAGES:,}")
+    pages = [_page(reader, number) for number in range(len(reader))]
     readable = [page for page in pages if page is not None]
     if not readable:
         raise Refused("damaged")
@@ -57,11 +55,14 @@ def pages_of_pdf(file: Path | BinaryIO) -> list[str]:
     return [page or "" for page in pages]
 
 
-def _page(reader: PdfReader, number: int, broken: Errors) -> str | None:
+def _page(reader: PdfDocument, number: int) -> str | None:
     """Return the page's text; None if the page is damaged, because the others can still be read."""
+    from pypdfium2 import PdfiumError
+
     try:
-        return clean(reader.pages[number].extract_text())
-    except broken:
+        text = reader[number].get_textpage().get_text_range()
+        return clean(text.replace("\ufffe", ""))  # which stands for the hyphen of a word that two lines share
+    except PdfiumError:
         return None
 
 

@@ -25,7 +25,7 @@ from app.collections.passages import Passage
 from app.collections.texts import DamagedBlock, blocks_of, unpack
 from app.collections.words import indexed_words
 
-VERSION = 2  # of the schema and of everything that decides how a text becomes passages, words and codes
+VERSION = 3  # of the schema and of everything that decides how a text becomes passages, words and codes
 WAIT_SECONDS = 10.0
 READING = "reading"  # in place of a reason for a refusal: a mark that stays if the process dies over the file
 PARTS = ("", "-wal", "-shm")  # what SQLite appends to the name of the index for its own files

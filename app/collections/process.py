@@ -45,7 +45,6 @@ log = logging.getLogger(__name__)
 
 def main(verb: str, folder: str) -> int:
     os.environ.setdefault(ONE_THREAD, "1")  # read when numpy is imported, below
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it logs a line for each damaged object
     if verb == INDEX_FILES:
         code = 1
         try:

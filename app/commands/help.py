@@ -39,7 +39,7 @@ NAME, LICENCE = "Chickadee", "MIT"
 ROOTS = (
     "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "filelock", "gguf", "h11",
     "httpx", "httpx-sse", "importlib-metadata", "jeepney", "keyring", "llguidance", "markdown-it-py", "mdit-py-plugins",
-    "msgspec", "numpy", "platformdirs", "psutil", "Pygments", "pypdf", "pyqtgraph", "python-docx", "requests",
+    "msgspec", "numpy", "platformdirs", "psutil", "Pygments", "pypdfium2", "pyqtgraph", "python-docx", "requests",
     "starlette", "tomlkit", "uvicorn", "ziamath",
 )  # fmt: skip
 BUNDLED = {  # libraries inside a package, with their licence

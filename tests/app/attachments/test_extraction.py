@@ -152,6 +152,12 @@ def test_a_pdf_has_pages_whatever_it_is_called(tmp_path: Path) -> None:
     assert [file.text[at:].split("\n")[0] for at in file.pages] == ["First page", "", "Third page"]
 
 
+def test_a_word_on_two_lines_of_a_pdf_is_one_word(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf_of(["An exam-) Tj 0 -14 Td (ple of it"]))
+    assert read_file(path).text.split() == ["An", "example", "of", "it"]
+
+
 def test_pdfs_that_cannot_be_read(tmp_path: Path) -> None:
     scanned = tmp_path / "scan.pdf"
     scanned.write_bytes(pdf_of(["", ""]))
@@ -274,7 +280,7 @@ def test_the_process_reads_its_file_and_can_do_nothing_else(tmp_path: Path) -> N
 
 def test_the_process_ends_itself_when_it_takes_too_much(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
-    path.write_bytes(pdf_of([f"page {number}" for number in range(300)]))
+    path.write_bytes(pdf_of([f"page {number} " * 100 for number in range(2_000)]))
     assert child(str(path), "0.0").refused == "slow"
     assert child(str(path), "60", "1").refused == "memory"
 

@@ -149,7 +149,7 @@ def test_a_scan_is_read_if_the_model_sees(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", ["/JPXDecode", "/JBIG2Decode"])
-def test_images_without_a_decoder_are_refused(tmp_path: Path, code: str) -> None:
+def test_images_that_cannot_be_decoded_are_refused(tmp_path: Path, code: str) -> None:
     image = image_object(b"\0" * 64, 8, 8, GREY, Filter=NameObject(code))
     with pytest.raises(Refused, match="no_images"):
         read_file(write_pdf(tmp_path / "scan.pdf", image), PIXELS)
