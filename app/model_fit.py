@@ -15,7 +15,7 @@ from app.services.planner import Planner
 from app.settings.schema import choice_words
 from app.words import mark, tr, worded
 from common.byte_sizes import show_bytes
-from common.planning import API, KV, OWN_DRAFTER, WEIGHTS, Ask, KVType, Verdict
+from common.planning import API, KEPT_CHATS, KV, OWN_DRAFTER, WEIGHTS, Ask, KVType, Verdict
 from common.units import duration, speed
 from models.recommend import PASTE_WORDS, WORDS_PER_TOKEN, pace
 
@@ -23,6 +23,7 @@ Tone = Literal["", "fits", "tight", "no"]
 PARTS = {
     "weights": mark("weights"),
     "kv": mark("KV cache"),
+    "kept": mark("other chats"),
     "own": mark("its own drafter"),
     "draft": mark("draft model"),
     "api": mark("local API"),
@@ -72,6 +73,7 @@ def parts_words(verdict: Verdict) -> str:
     sizes = {
         "weights": sum(parts.pop(name, 0) for name in WEIGHTS),
         "kv": sum(parts.pop(name, 0) for name in KV),
+        "kept": parts.pop(KEPT_CHATS, 0),
         "own": sum(parts.pop(name, 0) for name in OWN_DRAFTER),
         "draft": sum(parts.pop(name) for name in list(parts) if name.startswith("draft_")),
         "api": sum(parts.pop(name, 0) for name in API),

@@ -18,6 +18,7 @@ import psutil
 
 from benchmarks.command import benchmark_parser, print_json
 from benchmarks.peers import GREEDY, OurEngine
+from common.planning import KEPT_CHATS
 from engine.costs.profile import machine_profile
 from engine.loading.libraries import BACKENDS
 from engine.protocol.requests import BackendName, Generate, Message
@@ -73,7 +74,7 @@ def measure(model: Path, n_ctx: int, known: set[int], backend: BackendName) -> P
         if limit in known:
             return None
         fill(engine, limit)
-        planned = sum(engine.model.plan.values())
+        planned = sum(engine.model.plan.values()) - engine.model.plan.get(KEPT_CHATS, 0)  # only one chat is asked
         return Peak(model.name, limit, planned, peak_bytes(engine.pid), dict(engine.model.plan))
 
 

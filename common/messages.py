@@ -193,6 +193,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "Of this, {size:bytes} are for pictures; they are taken when the first one is read. A picture of 1,024 × 768"
         " pixels takes about {tokens:,} tokens of the context."
     ),
+    "plan.kept_chats": "Up to {size:bytes} keep other chats ready, so that going back to one does not read it again.",
     "plan.projector_no_room": "The model can see, but pictures need {size:bytes} more memory than is available.",
     "plan.would_fit": "It would fit with the KV cache stored as {kv_type}.",
     "plan.context_would_fit": "A context of up to {n_ctx:,} tokens would fit (KV cache {kv_type}).",

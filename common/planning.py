@@ -17,6 +17,7 @@ DEFAULT_KV_TYPE: KVType = "f16"  # assumed wherever nobody has chosen one
 # Names in `Verdict.parts` that people read as one; those of a draft model begin with "draft_".
 WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked")
 KV = ("kv", "kv_compressed", "snapshots", "checkpoints")
+KEPT_CHATS = "kept_chats"
 OWN_DRAFTER = ("own_layers", "own_layers_cache")
 API = ("api", "grammars")
 

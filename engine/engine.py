@@ -25,6 +25,7 @@ from engine.generation.pulse import PulseCollector
 from engine.generation.sampling import Sampler
 from engine.generation.title import can_write, write_title
 from engine.generation.urgent import UrgentWork, never
+from engine.kv.kept import KeptChats
 from engine.kv.policy import PartialFixed, policy_for
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
@@ -202,14 +203,13 @@ class Engine(BaseEngine):
         Raises Stopped if the answer was stopped meanwhile: the cache then keeps the urgent chat.
         """
         model, answering = self._loaded(), self._answering
-        put_back = model.chat_cache.set_aside()
-        self._do_urgent()
-        if self._model is not model:  # after a bug, the server may have unloaded it
-            raise no_model()
-        if self.stop.is_set():
-            raise Stopped
-        self.save_chat()  # the urgent one, whose keys and values are dropped now
-        put_back()
+        with model.chat_cache.set_aside():
+            self._do_urgent()
+            if self._model is not model:  # after a bug, the server may have unloaded it
+                raise no_model()
+            if self.stop.is_set():
+                raise Stopped
+            self.save_chat()  # the urgent one
         if answering:
             self._answering = answering
             self.pulses.report_answer(answering[1])
@@ -422,6 +422,11 @@ class Engine(BaseEngine):
         """Whether the loaded model is larger than the memory: then timing its passes would take minutes."""
         return self._loaded().plan.memory.verdict == "disk"
 
+    @property
+    def kept_chats(self) -> KeptChats:
+        """The chats that are kept in memory beside the one in the KV cache."""
+        return self._loaded().chat_cache.kept
+
     def calibrate(self) -> None:
         """Time the loaded model's passes now. Raises Failure where they cannot be timed, and Stopped."""
         model = self._loaded()
@@ -439,7 +444,7 @@ class Engine(BaseEngine):
                 raise Stopped
 
     def forget_chat(self, chat: str) -> None:
-        """Delete what is saved of a chat that the user deleted; empty the KV cache if that chat is in it."""
+        """Delete what is saved or kept of a chat that the user deleted; empty the KV cache if that chat is in it."""
         self._saved.delete(chat)
         self._last_tokens = []
         if self._model:
@@ -447,7 +452,7 @@ class Engine(BaseEngine):
 
     def forget(self) -> None:
         if self._model:
-            self._model.session.clear()
+            self._model.chat_cache.clear()
 
     def close(self) -> None:
         """Free the loaded model, and whatever belongs to it.

@@ -45,6 +45,7 @@ KINDS = {
     "avx2": AVX2,
     "sse42": SSE42,
 }
+SHORT = 0.1  # share of the memory: if less is available, memory is short
 MEMORY_STEP = 64 << 20  # bytes: total memory differs by a little from boot to boot; the fingerprint must not
 
 
@@ -231,6 +232,12 @@ def memory() -> Memory:
     for limit, used in cgroup_limits():
         total, available = min(total, limit), min(available, max(0, limit - used))
     return Memory(total, available)
+
+
+def is_memory_short() -> bool:
+    """Return whether little memory is available, to this process or to others: then it frees what it can do without."""
+    now = memory()
+    return now.available < SHORT * now.total
 
 
 def cgroup_limits() -> Iterator[tuple[int, int]]:

@@ -107,11 +107,13 @@ class EnginePanel(Live, QFrame):
         planned = [
             BarSegment(tr("Weights"), parts.weights, show_bytes(parts.weights), "accent"),
             BarSegment(tr("KV cache"), parts.kv, show_bytes(parts.kv), "number"),
+            BarSegment(tr("Other chats"), parts.kept, show_bytes(parts.kept), "soft"),
             BarSegment(tr("Other"), parts.buffers, show_bytes(parts.buffers), "keyword"),
             BarSegment(tr("Local API"), parts.api, show_bytes(parts.api), "string"),
         ] if parts else []  # fmt: skip
         now = [
             BarSegment(tr("Engine"), parts.engine, show_bytes(parts.engine), "accent"),
+            BarSegment(tr("Other chats"), parts.kept_now, show_bytes(parts.kept_now), "number"),
             BarSegment(tr("Local API"), parts.front, show_bytes(parts.front), "string"),
             BarSegment(tr("Other programs"), parts.others, show_bytes(parts.others), "soft"),
             BarSegment(tr("Free"), parts.free, show_bytes(parts.free), "chosen"),

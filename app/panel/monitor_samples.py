@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from app.events import Event
 from app.state.answer_facts import statistics_from_json
-from common.planning import API, KV, OWN_DRAFTER, WEIGHTS
+from common.planning import API, KEPT_CHATS, KV, OWN_DRAFTER, WEIGHTS
 from engine.protocol.events import ModelInfo, Pulse, Statistics
 
 KEPT_SECONDS = 180.0
@@ -32,16 +32,19 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class MemoryParts:
-    """Memory in bytes: `weights`, `kv`, `api` and `buffers` are planned for a full context; the rest is in use now.
+    """Memory in bytes: `weights`, `kv`, `kept`, `api` and `buffers` are planned, the rest is in use now.
 
-    `api`: planned for other programs that use the engine, with answers in a form; `front`: the local API's process.
+    `kept`, `kept_now`: of chats that are kept beside the one in the KV cache. `api`: planned for other programs that
+    use the engine, with answers in a form; `front`: the local API's process.
     """
 
     weights: int
     kv: int
+    kept: int
     api: int
     buffers: int
     engine: int
+    kept_now: int
     front: int
     others: int
     free: int
@@ -115,8 +118,10 @@ class MonitorSamples:
         others = max(0, self.pulse.total_bytes - free - engine)
         free = self.pulse.total_bytes - engine - others
         front = min(others, self.front_bytes())
-        buffers = sum(plan.values()) - weights - kv - api
-        return MemoryParts(weights, kv, api, buffers, engine, front, others - front, max(0, free))
+        kept, kept_now = plan.get(KEPT_CHATS, 0), self.pulse.kept_bytes
+        buffers = sum(plan.values()) - weights - kv - kept - api
+        free = max(0, free)
+        return MemoryParts(weights, kv, kept, api, buffers, engine - kept_now, kept_now, front, others - front, free)
 
     def cache(self, dropped: int = 0) -> CacheMap | None:
         pulse = self.pulse

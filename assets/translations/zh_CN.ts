@@ -90,6 +90,11 @@
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
+    <source>other chats</source>
+    <translation>其他对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/model_fit.py"/>
     <source>weights</source>
     <translation>权重</translation>
   </message>
@@ -4492,6 +4497,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>Up to {size:bytes} keep other chats ready, so that going back to one does not read it again.</source>
+    <extracomment>plan.kept_chats</extracomment>
+    <translation>最多用 {size:bytes} 保留其他对话，切换回去时无需重新读取。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>What {host} sent is no answer of a model server. Check the address.</source>
     <extracomment>refused.server_nonsense</extracomment>
     <translation>{host} 发来的内容不是模型服务器的回答。请检查地址。</translation>
@@ -5657,6 +5668,11 @@
     <location filename="../../app/panel/engine_panel.py"/>
     <source>Other</source>
     <translation>其他</translation>
+  </message>
+  <message>
+    <location filename="../../app/panel/engine_panel.py"/>
+    <source>Other chats</source>
+    <translation>其他对话</translation>
   </message>
   <message>
     <location filename="../../app/panel/engine_panel.py"/>

@@ -71,6 +71,7 @@ PART_TITLES = {
     "kv_compressed": "KV cache, compressed heads",
     "snapshots": "snapshots for drafts",
     "checkpoints": "checkpoints",
+    "kept_chats": "other chats, kept ready",
     "own_layers": "own draft layers",
     "own_layers_cache": "cache of own draft layers",
     "compute": "compute buffers",

@@ -295,6 +295,7 @@ class CostMeasurements:
             yield from self._time_passes(target)
         finally:
             restore()
+            target.resize(target.n_ctx)  # a context of ik_llama.cpp keeps room for the most logits of any pass
 
     def _time_passes(self, target: Runtime) -> Iterator[None]:
         if self._calibration is None:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from engine.costs.cost_model import CostModel
     from engine.costs.measurements import CostMeasurements
     from engine.generation.answer import Answer
-    from engine.kv.session import ChatCache, Session
+    from engine.kv.chat_cache import ChatCache
+    from engine.kv.session import Session
     from engine.runtime.interface import Runtime
 
 EVERY_SECONDS = 0.5  # gathering takes about 0.4 ms; the panel draws numbers every second
@@ -39,7 +40,7 @@ class Watched(Protocol):
 
     @property
     def chat_cache(self) -> ChatCache:
-        """The session's link to the saved chats on disk."""
+        """The session's link to the chats kept in memory and saved on disk."""
 
     @property
     def cost_measurements(self) -> CostMeasurements:
@@ -116,6 +117,8 @@ class PulseCollector:
             saving_power=self.saving_power,
             threads=threads.decode,
             prompt_threads=threads.prompt,
+            kept_chats=model.chat_cache.kept.count if model else 0,
+            kept_bytes=model.chat_cache.kept.bytes if model else 0,
         )
         return self._last
 

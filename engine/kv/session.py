@@ -1,24 +1,19 @@
-"""A chat's tokens with their keys and values, in a KV cache that grows; saving them to disk and loading them again."""
+"""A chat's tokens with their keys and values, in a KV cache that grows."""
 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from common.failures import Failure
-from common.sentences import Sentence
 from engine.kv.checkpoints import Checkpoints
-from engine.kv.saved import MIN_SAVED_TOKENS, Guard, Record, SavedChats, worth_saving
 from engine.runtime.contexts import ANSWER_ROOM, size_class
 from engine.runtime.interface import (
     Checkpoint,
     CheckpointRuntime,
     Logits,
     PictureRuntime,
-    RollbackRuntime,
     Runtime,
     Tree,
     TreeRuntime,
@@ -29,8 +24,6 @@ from engine.tokenization.tokens import common_prefix
 
 log = logging.getLogger("engine.kv.session")
 
-RETRY_AFTER = 600.0  # seconds until a chat that could not be saved is written again
-SAVED_CHECKPOINTS = 3  # checkpoints that a saved chat contains: for another try, an edit and removed thoughts
 SHORT_PROMPT = 64  # tokens: so many are read again in a moment, and a checkpoint in front of them is enough
 
 
@@ -51,13 +44,15 @@ class Session:
 
     `tokens` equals the cache's content at all times, also after a stopped or failed pass, and never exceeds `limit`
     tokens: the planned context, which memory that is short for a while does not change. `logits` are those of the last
-    pass. `checkpoints` lead back where the cache cannot be truncated.
+    pass. `checkpoints` lead back where the cache cannot be truncated. `expected`: tokens of the longest chat that may
+    come next, for which the cache stays large enough.
     """
 
     def __init__(self, runtime: Runtime, limit: int | None = None, checkpoints: int = 0) -> None:
         """Start with an empty cache; keep at most `checkpoints` checkpoints, if the runtime makes any."""
         self.runtime = runtime
         self.limit = limit or runtime.n_ctx
+        self.expected = 0
         self.tokens: list[int] = []
         self.logits: Logits | None = None
         self.checkpoints = Checkpoints(checkpoints if isinstance(runtime, CheckpointRuntime) else 0)
@@ -175,7 +170,8 @@ class Session:
         return checkpoint.size if self.runtime.restore(checkpoint) else None
 
     def _resize_for(self, needed: int) -> None:
-        """Grow the cache for a prompt of `needed` tokens; shrink a cache that is larger than a new chat needs."""
+        """Grow the cache for a prompt of `needed` tokens; shrink a cache that is larger than any coming chat needs."""
+        needed = max(needed, self.expected)
         wanted = size_class(needed + ANSWER_ROOM, self.limit)
         if needed > self.runtime.n_ctx or (not self.tokens and wanted < self.runtime.n_ctx):
             self.runtime.resize(wanted)
@@ -196,25 +192,6 @@ class Session:
         self.tokens = list(tokens)
         for checkpoint in checkpoints[-self.checkpoints.most :] if self.checkpoints.most else ():
             self.checkpoints.add(checkpoint, is_turn=True)
-
-    def set_aside(self) -> Callable[[], None]:
-        """Copy the cache's content; return a function that replaces by it what the cache holds then.
-
-        Checkpoints are dropped, so that memory never holds those of two chats. Call the function once; it raises
-        Failure if the cache is smaller by then and cannot grow again.
-        """
-        assert isinstance(self.runtime, RollbackRuntime), self.runtime
-        tokens, restore = self.tokens, self.runtime.snapshot()
-        self.tokens = list(tokens)
-        self.checkpoints.clear()
-
-        def put_back() -> None:
-            self.clear()
-            self._resize_for(len(tokens))
-            restore()
-            self.tokens = tokens
-
-        return put_back
 
     def reusable(self, prompt: Sequence[int]) -> int:
         """Return the number of the prompt's first tokens that `prefill` would not run again."""
@@ -342,106 +319,3 @@ def shared_prefix(cached: Sequence[int], prompt: Sequence[int]) -> int:
     """
     shared = min(common_prefix(cached, prompt), len(prompt) - 1)
     return min(whole_blocks(cached, shared), whole_blocks(prompt, shared)) if shared else 0
-
-
-class ChatCache:
-    """A session, the id of the chat in it, and the saved chats on disk.
-
-    `chat` is empty for a chat that is never saved.
-    """
-
-    def __init__(self, session: Session, saved: SavedChats, guard: Guard) -> None:
-        self.session = session
-        self.saved = saved
-        self.guard = guard
-        self.chat = ""
-        self.prefill_rate = 0.0  # tokens/s, averaged over the last prompts that were long enough
-        self.saved_tokens = 0  # number of the session's tokens that are on disk
-        self.retry_at = 0.0  # seconds of the monotonic clock, until which saving is not tried after it failed
-        self._why_not: Sentence | None = None  # why the last try to save failed
-
-    def open_chat(self, chat: str, prompt: Sequence[int]) -> None:
-        """Make `chat` the current chat, before its `prompt` is prefilled.
-
-        Loads the chat's saved keys and values if they spare much of the prefill.
-        """
-        self.chat = chat
-        record = self.saved.find(chat, self.guard) if chat else None
-        self.saved_tokens = common_prefix(record.tokens, prompt) if record else 0
-        if record is None or len(record.tokens) > self.session.limit:
-            return
-        if self._reusable(record, prompt) - self.session.reusable(prompt) < MIN_SAVED_TOKENS:
-            return
-        runtime = self.session.runtime
-        with ThreadPoolExecutor(1) as pool:
-            intact = pool.submit(self.saved.is_intact, chat, self.guard)  # checks the file while the cache is resized
-            try:
-                self.session.restore(record.tokens, lambda: self.saved.load(chat, record, runtime, intact.result()))
-            except Failure as failure:
-                log.warning("%s", failure.log_text)
-
-    def _reusable(self, record: Record, prompt: Sequence[int]) -> int:
-        """Return the number of the prompt's first tokens that need no pass once the saved chat is loaded."""
-        wanted, saved = shared_prefix(record.tokens, prompt), len(record.tokens)
-        if wanted == saved or saved <= self.session.runtime.window:
-            return wanted
-        return max((size for size, _ in record.checkpoints if size <= wanted), default=0)
-
-    def set_aside(self) -> Callable[[], None]:
-        """Set the current chat aside for others; return a function that makes it the current one again.
-
-        The function is as `Session.set_aside` says.
-        """
-        chat, saved_tokens, put_back_tokens = self.chat, self.saved_tokens, self.session.set_aside()
-
-        def put_back() -> None:
-            put_back_tokens()
-            self.chat, self.saved_tokens = chat, saved_tokens
-
-        return put_back
-
-    def record_prefill(self, tokens: int, seconds: float) -> None:
-        """Update the prefill speed after a prefill of `tokens` tokens.
-
-        Prefills of fewer than 32 tokens are ignored, because they say little.
-        """
-        if tokens >= 32 and seconds > 0:
-            rate = tokens / seconds
-            self.prefill_rate = (self.prefill_rate + rate) / 2 if self.prefill_rate else rate
-
-    def save(self, disk_bytes_per_s: float) -> bool:
-        """Save the chat if enough is new, loading would pay and the quota allows it; return whether it was saved.
-
-        Raises Failure if the disk has no room or cannot be written; soon afterwards it does so without another try,
-        because writing a chat takes seconds.
-        """
-        tokens = self.session.tokens
-        new = len(tokens) - self.saved_tokens
-        if not self.chat or not self.prefill_rate or new < MIN_SAVED_TOKENS // 4:
-            return False
-        seconds = len(tokens) / self.prefill_rate
-        checkpoints = self.session.checkpoints.newest(SAVED_CHECKPOINTS)
-        size = self.session.runtime.state_bytes + sum(checkpoint.bytes for checkpoint in checkpoints)
-        # A chat above the quota raises no Failure here, because the user chose the quota.
-        if size > self.saved.quota or not worth_saving(len(tokens), size, seconds, disk_bytes_per_s):
-            return False
-        if self._why_not and time.monotonic() < self.retry_at:
-            raise Failure(self._why_not)
-        try:
-            self.saved.save(self.chat, self.guard, self.session.runtime, tokens, seconds, checkpoints)
-        except Failure as failure:
-            self._why_not, self.retry_at = failure.sentence, time.monotonic() + RETRY_AFTER
-            raise
-        self._why_not = None
-        self.saved_tokens = len(tokens)
-        return True
-
-    def delete_chat(self, chat: str) -> None:
-        """Delete the chat from the disk and, if it is the current one, from the cache.
-
-        A deleted chat is not saved again.
-        """
-        self.saved.delete(chat)
-        if chat == self.chat:
-            self.chat, self.saved_tokens = "", 0
-            self.session.clear()

@@ -12,13 +12,14 @@ from typing import Any, Literal
 from common.failures import Failure
 from common.folders import cache_folder
 from common.paths import path_text
-from common.planning import KVType
+from common.planning import KEPT_CHATS, KVType
 from common.sentences import Sentence
 from engine.costs.cost_prior import prior_timings
 from engine.costs.disk_reads import DiskReads
 from engine.costs.measurements import CalibrationKey, CostMeasurements
+from engine.kv.chat_cache import ChatCache
 from engine.kv.saved import Guard, SavedChats
-from engine.kv.session import ChatCache, Session
+from engine.kv.session import Session
 from engine.loading.first_look import Headers
 from engine.loading.libraries import SHARED_LIBRARY
 from engine.loading.library_choice import BackendTrial, faster_as_timed, identity_of
@@ -78,7 +79,7 @@ class LoadedModel:
         size = freed_by_unloading(memory.parts, self.target.n_ctx / memory.n_ctx)
         if self.draft:
             size += freed_by_unloading(memory.parts, self.draft.target.n_ctx / self.draft.n_ctx, DRAFT_PREFIX)
-        return size
+        return size + self.chat_cache.kept.bytes
 
     def idle_work(self) -> Iterator[Failure | None]:
         """Do useful work while no request waits, the most useful first; the caller may stop at each yield.
@@ -93,7 +94,7 @@ class LoadedModel:
 
     def _pieces_of_work(self) -> Iterator[Iterator[None]]:
         yield self._save_chat()
-        yield self._release_projector()
+        yield self._release_if_short()
         if self.plan.memory.verdict == "disk":  # each pass would keep the disk busy for seconds
             return
         yield self.cost_measurements.measure(self.target)
@@ -102,7 +103,8 @@ class LoadedModel:
         if self.trial:
             yield self.trial.measure()
 
-    def _release_projector(self) -> Iterator[None]:
+    def _release_if_short(self) -> Iterator[None]:
+        self.chat_cache.release_if_short()
         if isinstance(self.target, PictureRuntime) and self.target.sees:
             self.target.release_encoder_if_short()
             yield
@@ -213,7 +215,7 @@ class _Loader:
             target=target,
             template=template,
             session=session,
-            chat_cache=ChatCache(session, self.saved, guard),
+            chat_cache=ChatCache(session, self.saved, guard, memory.parts.get(KEPT_CHATS, 0)),
             cost_measurements=costs,
             sources=sources,
             info=self._info(model, template, sources.own_layers is not None),

@@ -21,7 +21,8 @@ further down the list. In order of what is given up:
 10. the weights' place in memory: the mapped file is larger than the memory, and passes read it from the disk again and
     again (`engine.costs.disk_reads`). Everything else must fit, and the user must not have set a limit.
 
-A part of the memory that is left pays for more checkpoints (`engine.kv.checkpoints`).
+A part of the memory that is left pays for more checkpoints (`engine.kv.checkpoints`), and then for chats that are kept
+beside the one in the KV cache (`engine.kv.kept`).
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ from functools import cached_property
 from typing import Literal
 
 from common.failures import Failure
-from common.planning import DEFAULT_KV_TYPE, KVType
+from common.planning import DEFAULT_KV_TYPE, KEPT_CHATS, KVType
 from common.sentences import Sentence
+from engine.kv.chat_cache import COPIED_CHECKPOINTS
 from engine.loading.options import LoadOptions
 from engine.loading.sizes import (
     MemoryBudget,
@@ -54,6 +56,8 @@ MOST_BY_DEFAULT = 32768  # tokens: reading more takes such a machine many minute
 AUTOMATIC_KV_TYPES: tuple[KVType, ...] = (DEFAULT_KV_TYPE, "q8_0")  # in the order in which they are tried
 USUAL_PICTURE = 1024, 768  # pixels: what most models see of a picture at most (USUAL_PIXELS of the window)
 BATCHES = (512, 128)
+# Kept chats: at most so many of the context's length and so many bytes, at least one of so many tokens.
+MOST_KEPT_CHATS, KEPT_CHATS_BYTES, LEAST_KEPT_TOKENS = 4, 1 << 30, 2048
 SIZE_CLASSES = tuple(SMALLEST_CACHE * 2**i for i in reversed(range(7)))  # of KV caches, up to MOST_BY_DEFAULT
 
 
@@ -134,6 +138,21 @@ def with_projector(plan: MemoryPlan, projector: Projector) -> MemoryPlan:
     tokens = projector.tokens_of(*USUAL_PICTURE)
     sees = Sentence.of("plan.projector", size=projector.memory_bytes, tokens=tokens)
     return replace(plan, total_bytes=total, parts={**plan.parts, **parts}, reasons=(*plan.reasons, sees))
+
+
+def with_kept_chats(plan: MemoryPlan) -> MemoryPlan:
+    """Return the plan with memory for chats that are kept beside the KV cache, if there is room for a useful one.
+
+    Nothing is given up for them, and half of the room is left to the system.
+    """
+    checkpoint = plan.parts.get("checkpoints", 0) // max(1, plan.checkpoints)
+    whole = plan.parts["kv"] + plan.parts.get("kv_compressed", 0) + COPIED_CHECKPOINTS * checkpoint
+    room = min((plan.available_bytes - plan.total_bytes) // 2, MOST_KEPT_CHATS * whole, KEPT_CHATS_BYTES)
+    if plan.verdict in ("disk", "no") or room < min(whole, whole * LEAST_KEPT_TOKENS // plan.n_ctx):
+        return plan
+    keeps = Sentence.of("plan.kept_chats", size=room)
+    parts, reasons = {**plan.parts, KEPT_CHATS: room}, (*plan.reasons, keeps)
+    return replace(plan, total_bytes=plan.total_bytes + room, parts=parts, reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True)

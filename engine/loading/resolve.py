@@ -28,7 +28,7 @@ from engine.loading.library_choice import (
     choose,
     choose_after,
 )
-from engine.loading.memory_search import DraftFile, MemoryPlan, make_plan, with_projector
+from engine.loading.memory_search import DraftFile, MemoryPlan, make_plan, with_kept_chats, with_projector
 from engine.loading.options import LoadOptions
 from engine.loading.sizes import EstimatedSizes, MemoryBudget, memory_budget
 from engine.machine import memory
@@ -114,7 +114,7 @@ def resolve(options: LoadOptions, environment: LoadEnvironment = DEFAULT_ENVIRON
     if reason:
         memory = replace(memory, reasons=(*memory.reasons, reason))
     projector = projector if library.name == "llama" else None
-    memory = with_projector(memory, projector) if projector else memory
+    memory = with_kept_chats(with_projector(memory, projector) if projector else memory)
     return LoadPlan(options, headers, draft, choice, library, memory, projector, reason)
 
 
@@ -164,7 +164,7 @@ def planned_estimate(
     budget = _budget_for(options, freed_bytes)
     if computer and computer.memory:
         budget = memory_budget(computer.memory, computer.available, options.memory_bytes)
-    return make_plan(model.name, EstimatedSizes(model), budget, options)
+    return with_kept_chats(make_plan(model.name, EstimatedSizes(model), budget, options))
 
 
 def _import_library(choice: LibraryChoice, crashes: CrashWatch | None) -> Backend:

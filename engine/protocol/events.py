@@ -464,7 +464,8 @@ class Pulse(EventBase):
     and results of the current answer or the last one. `prompt_rate`: prefill speed in tokens/s. `costs`: (tokens, c) of
     passes at the current depth, empty if unknown. `batch`: tokens of the last pass. `head_groups`: the KV cache by
     groups of heads, empty if all heads keep every token. `saving_power`: why power is saved, empty if it is not.
-    `threads`, `prompt_threads`: as in Statistics, from now on.
+    `threads`, `prompt_threads`: as in Statistics, from now on. `kept_chats`, `kept_bytes`: chats that are kept in
+    memory beside the KV cache, and their bytes.
     """
 
     rss_bytes: int
@@ -486,6 +487,8 @@ class Pulse(EventBase):
     saving_power: SavingReason = ""
     threads: int = 0
     prompt_threads: int = 0
+    kept_chats: int = 0
+    kept_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from engine.tokenization.tokens import Vocabulary
 UNLIMITED = 1 << 30  # tokens: the window of a cache in which every layer keeps all tokens
 ROOT = -1  # index of the newest token, which every draft follows
 MOST_BRANCHES = 16  # branches that every target can verify in one pass
+MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,18 +303,14 @@ class PredictingRuntime(Runtime, Protocol):
 
 @runtime_checkable
 class RollbackRuntime(Runtime, Protocol):
-    """A runtime whose whole content can be copied and restored later.
+    """A runtime whose whole content can be copied and restored later."""
 
-    A snapshot can be restored only once: llama.cpp and ik_llama.cpp keep a large copy (more than 8 MiB) in a file that
-    the first restore deletes, and our own graph frees every copy when it restores it. A second restore of such a copy
-    raises an error and leaves the cache empty. Only a small copy of llama.cpp or ik_llama.cpp, which lies in RAM, could
-    be restored again; callers must not rely on that.
-    """
-
-    def snapshot(self) -> Callable[[], None]:
+    def snapshot(self, most_in_ram: int = MOST_IN_RAM) -> Callable[[], None]:
         """Copy the KV cache's content (`state_bytes`) and return a function that restores it.
 
-        Restoring replaces what the cache holds by then. Call the function only once.
+        Restoring replaces what the cache holds by then. A copy of more than `most_in_ram` bytes waits in a private
+        file, if one can be written; the first restore deletes it, and a second one raises an error and leaves the cache
+        empty. A copy in RAM can be restored any number of times. Raises MemoryError.
         """
 
 

@@ -116,7 +116,7 @@ def test_ids_that_are_looked_up_are_in_the_table() -> None:
         ("engine/client_process.py", "changed.failed.sentence"),
         ("engine/client_process.py", "event.sentence"),
         ("engine/api/server.py", "reason"),
-        ("engine/kv/session.py", "self._why_not"),
+        ("engine/kv/chat_cache.py", "self._why_not"),
         ("engine/loading/first_look.py", "refusal.sentence"),
         ("engine/loading/from_disk.py", "words"),
         ("engine/remote/engine.py", "failure.sentence"),

@@ -150,11 +150,11 @@ class FakeRuntime:
         assert n_ctx >= len(self.cache)
         self.n_ctx = n_ctx
 
-    def snapshot(self) -> Callable[[], None]:
-        copy = list(self.cache)
+    def snapshot(self, most_in_ram: int = 1 << 30) -> Callable[[], None]:
+        copies = [list(self.cache)]
 
         def restore() -> None:
-            self.cache = copy
+            self.cache = list(copies[0] if len(copies[0]) <= most_in_ram else copies.pop())
 
         return restore
 

@@ -26,7 +26,17 @@ from engine.runtime.capi.sequences import (
 )
 from engine.runtime.capi.vocabulary import CVocabulary
 from engine.runtime.contexts import ContextOptions, ThreadCounts
-from engine.runtime.interface import EMPTY_TREE, MOST_BRANCHES, UNLIMITED, Row, Runtime, Tokens, Tree, top_logits
+from engine.runtime.interface import (
+    EMPTY_TREE,
+    MOST_BRANCHES,
+    MOST_IN_RAM,
+    UNLIMITED,
+    Row,
+    Runtime,
+    Tokens,
+    Tree,
+    top_logits,
+)
 from engine.stop import StopFlag
 from engine.tokenization.pictures import blocks
 
@@ -214,7 +224,7 @@ class CRuntime(Runtime, ABC):
 
     def _move_to_context(self, options: ContextOptions) -> None:
         """Move the chat to a new context with `options`. Raises Failure as `resize` does."""
-        size, copy = self._size, copy_sequence(self.context, self.folder) if self._size else None
+        size, copy = self._size, copy_sequence(self.context, self.folder, MOST_IN_RAM) if self._size else None
         positions = self._positions
         old_options = self.context.options
         self.context.close()  # before the new context is made, so that memory never holds both
@@ -228,8 +238,8 @@ class CRuntime(Runtime, ABC):
             if self.context.is_open:
                 self._restore(copy, size, positions)
 
-    def snapshot(self) -> Callable[[], None]:
-        size, copy = self._size, copy_sequence(self.context, self.folder) if self._size else None
+    def snapshot(self, most_in_ram: int = MOST_IN_RAM) -> Callable[[], None]:
+        size, copy = self._size, copy_sequence(self.context, self.folder, most_in_ram) if self._size else None
         positions = self._positions
 
         def restore() -> None:

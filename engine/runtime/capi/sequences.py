@@ -33,7 +33,6 @@ from engine.runtime.capi.context import SEQUENCE, CContext
 from engine.tokenization.pictures import Block, saved_positions
 
 log = logging.getLogger("engine.capi")
-MOST_IN_RAM = 8 << 20  # bytes: less than the compute buffers of any model, which a new context has not touched yet
 WHOLE, PARTIAL_ONLY = 0, 1  # LLAMA_STATE_SEQ_FLAGS
 Buffer = bytes | bytearray | memoryview
 ANY = -1
@@ -152,15 +151,16 @@ def restore_state(context: CContext, data: Buffer, sequence: int = SEQUENCE, fla
     return bool(read == len(data))
 
 
-Restore = Callable[[CContext], None]  # loads a copy of the chat's sequence into a context; may work only once
+Restore = Callable[[CContext], None]  # loads a copy of the chat's sequence into a context; from a file only once
 
 
-def copy_sequence(context: CContext, folder: Path | None) -> Restore:
-    """Copy the chat's sequence, to be restored into another context.
+def copy_sequence(context: CContext, folder: Path | None, most_in_ram: int) -> Restore:
+    """Copy the chat's sequence, to be restored into this or another context. Raises MemoryError.
 
-    The copy lies in RAM if it is small (`MOST_IN_RAM`), if there is no `folder`, or if `folder` cannot be written.
+    The copy lies in RAM if it has at most `most_in_ram` bytes, if there is no `folder`, or if `folder` cannot be
+    written.
     """
-    if folder is not None and state_bytes(context) > MOST_IN_RAM:
+    if folder is not None and state_bytes(context) > most_in_ram:
         try:
             return copy_to_file(context, folder)
         except OSError as error:

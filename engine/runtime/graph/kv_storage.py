@@ -10,6 +10,7 @@ import io
 import logging
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO
 
@@ -19,7 +20,7 @@ import numpy as np
 from common.eviction import delete_leftovers
 from common.failures import Failure
 from common.files import make_private_folder, temporary_prefix
-from engine.runtime.capi.sequences import MOST_IN_RAM, create_private_file
+from engine.runtime.capi.sequences import create_private_file
 from engine.runtime.graph.kv_layout import KVLayout
 
 log = logging.getLogger("engine.graph")
@@ -37,17 +38,18 @@ class FileHeader(msgspec.Struct, frozen=True):
 FORMAT = "chickadee-kv-1"
 
 
-def copy_kv(kv: KVLayout, size: int, folder: Path | None) -> Callable[[KVLayout], None]:
-    """Copy a cache's first `size` tokens; return a function that loads the copy, once, into a cache of the same form.
+def copy_kv(kv: KVLayout, size: int, folder: Path | None, most_in_ram: int) -> Callable[[KVLayout], None]:
+    """Copy a cache's first `size` tokens; return a function that loads the copy into a cache of the same form.
 
-    A large copy lies in a private temporary file in `folder`.
+    A copy of more than `most_in_ram` bytes lies in a private temporary file in `folder`, until it is loaded.
     """
-    file = _open_temporary(folder if kv.state_bytes(size) > MOST_IN_RAM else None)
+    in_ram = kv.state_bytes(size) <= most_in_ram
+    file = _open_temporary(None if in_ram else folder)
     kv.write(file, size)
 
     def restore(target: KVLayout) -> None:
         file.seek(0)
-        with file:
+        with nullcontext() if in_ram else file:
             if not target.read(file, size):
                 raise RuntimeError("what was set aside of a cache is incomplete")
 

@@ -17,7 +17,7 @@ from engine.runtime.graph.kv_layout import KVLayout, Seen, out_of_memory
 from engine.runtime.graph.model import GraphModel
 from engine.runtime.graph.modes import make_kv
 from engine.runtime.graph.passes import GraphPass, Inputs, LayerRange, PassRunner, Processor
-from engine.runtime.interface import Row, RowLogits, Runtime, Tree
+from engine.runtime.interface import MOST_IN_RAM, Row, RowLogits, Runtime, Tree
 from engine.stop import StopFlag
 
 
@@ -241,8 +241,8 @@ class GraphRuntime(Runtime):
         finally:
             self._rebuild_passes()
 
-    def snapshot(self) -> Callable[[], None]:
-        size, restore_kv = self._size, kv_storage.copy_kv(self.kv, self._size, self.folder)
+    def snapshot(self, most_in_ram: int = MOST_IN_RAM) -> Callable[[], None]:
+        size, restore_kv = self._size, kv_storage.copy_kv(self.kv, self._size, self.folder, most_in_ram)
 
         def restore() -> None:
             self._size = self.kv.drop_after(0)

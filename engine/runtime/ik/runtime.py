@@ -279,16 +279,3 @@ class IkRuntime(CRuntime):
         if self.head is None:
             return super()._logits(n_tokens, n_logits)
         return IkLogits(self.context, self.vocabulary.n_tokens, n_tokens, n_logits, self.head)
-
-    def snapshot(self) -> Callable[[], None]:
-        """Copy the content; restoring it also makes a new context.
-
-        The old context keeps a buffer for the most rows of logits that it ever returned.
-        """
-        restore = super().snapshot()
-
-        def restore_and_shrink() -> None:
-            restore()
-            self.resize(self.n_ctx)
-
-        return restore_and_shrink

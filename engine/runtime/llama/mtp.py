@@ -28,6 +28,7 @@ from engine.runtime.capi.model import CModel
 from engine.runtime.capi.runtime import CLogits
 from engine.runtime.capi.sequences import copy_sequence
 from engine.runtime.contexts import ContextOptions
+from engine.runtime.interface import MOST_IN_RAM
 from engine.runtime.llama.library import lib, log, open_library
 from engine.stop import StopFlag, Stopped
 
@@ -249,7 +250,7 @@ class NextTokenLayers:
         self._target = target
         self._extract_states()
         if target.n_ctx > self._context.n_ctx:
-            copy = copy_sequence(self._context, self._folder) if self._cells else None
+            copy = copy_sequence(self._context, self._folder, MOST_IN_RAM) if self._cells else None
             self._context.close()
             self._context = self._open(target)
             if copy:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from common.failures import Failure
 from common.files import read_small
 from common.paths import path_of
-from engine.machine import memory
+from engine.machine import is_memory_short, memory
 from engine.protocol.requests import Picture
 from engine.runtime.capi.context import ABORTED, SEQUENCE, CContext
 from engine.runtime.capi.library import LogCallback
@@ -46,7 +46,6 @@ SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")  # PNG and JPEG: all that l
 EVERY_NODES = 4  # nodes of the encoder's graph that run between two looks at the stop flag
 FIRST_GUESS = 30  # nodes of the graph for each layer, until the first picture has told
 REPORT_SECONDS = 0.1  # between two reports of an encoder's progress
-SHORT = 0.1  # share of the memory; if less is available, the projector goes until the next picture
 SPARE = 1.2  # memory that must be free, as a multiple of what the projector is expected to take
 
 Embeddings = NDArray[np.float32]  # [tokens, width]
@@ -326,7 +325,7 @@ class Vision:
 
     def release_if_short(self) -> None:
         """Free the projector if it is loaded and little memory is available, to the model or to other programs."""
-        if self.is_loaded and (now := memory()).available < SHORT * now.total:
+        if self.is_loaded and is_memory_short():
             log.info("projector %s released: memory is short", self.projector.type)
             self.release()
 

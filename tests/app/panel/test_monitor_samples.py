@@ -53,16 +53,23 @@ def test_nothing_is_known_before_the_first_pulse(samples: MonitorSamples) -> Non
 
 def test_memory_adds_up_to_all_that_the_computer_has(samples: MonitorSamples) -> None:
     samples.add_pulse(PULSE)
-    now = {"engine": 160, "front": 0, "others": 140, "free": 700}
-    assert samples.memory() == MemoryParts(weights=155, kv=42, api=0, buffers=10, **now)
+    now = {"engine": 160, "kept_now": 0, "front": 0, "others": 140, "free": 700}
+    assert samples.memory() == MemoryParts(weights=155, kv=42, kept=0, api=0, buffers=10, **now)
 
 
 def test_the_local_api_counts_apart_from_the_engine_and_other_programs(samples: MonitorSamples) -> None:
     samples.use_model(replace(MODEL, plan=PLAN | {"api": 30, "grammars": 5}))
     samples.front_bytes = lambda: 25
     samples.add_pulse(PULSE)
-    now = {"engine": 160, "front": 25, "others": 115, "free": 700}
-    assert samples.memory() == MemoryParts(weights=155, kv=42, api=35, buffers=10, **now)
+    now = {"engine": 160, "kept_now": 0, "front": 25, "others": 115, "free": 700}
+    assert samples.memory() == MemoryParts(weights=155, kv=42, kept=0, api=35, buffers=10, **now)
+
+
+def test_kept_chats_count_apart_from_the_rest_of_the_engine(samples: MonitorSamples) -> None:
+    samples.use_model(replace(MODEL, plan=PLAN | {"kept_chats": 90}))
+    samples.add_pulse(replace(PULSE, kept_chats=2, kept_bytes=60))
+    now = {"engine": 100, "kept_now": 60, "front": 0, "others": 140, "free": 700}
+    assert samples.memory() == MemoryParts(weights=155, kv=42, kept=90, api=0, buffers=10, **now)
 
 
 def test_mapped_weights_count_as_the_engines_not_twice(samples: MonitorSamples) -> None:

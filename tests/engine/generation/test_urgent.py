@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -11,9 +12,10 @@ from engine.engine import Engine
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.sampling import Sampler
 from engine.generation.urgent import UrgentWork
+from engine.kv.chat_cache import ChatCache
 from engine.kv.policy import AlwaysPolicy, Decision, PartialFixed
 from engine.kv.saved import Guard, SavedChats
-from engine.kv.session import ChatCache, Session
+from engine.kv.session import Session
 from engine.protocol.events import WRITTEN, Finished
 from engine.protocol.requests import Constraint, Generate, Message, Sampling
 from engine.stop import Stopped
@@ -24,6 +26,8 @@ PROMPT = list(range(100, 120))
 OTHER = [*PROMPT[:8], 7, 7, 7]
 RANDOM = Sampling(temperature=1, seed=5, repeat_penalty=1)
 LENGTH = 24
+LONG = list(range(100, 200))
+GUARD = Guard("model", "settings", "build")
 
 
 class SometimesPolicy(AlwaysPolicy):
@@ -44,14 +48,16 @@ def answer(session: Session, sampling: Sampling, policy, prompt: list[int], urge
     ("runtime", "policy"),
     [(FakeRuntime, AlwaysPolicy), (FakeRuntime, SometimesPolicy), (FakeRecurrent, AlwaysPolicy)],
 )
-def test_both_answers_are_what_they_would_have_been(runtime, sampling, policy):
+@pytest.mark.parametrize("kept_bytes", [0, 1000], ids=["in a file", "in memory"])
+def test_both_answers_are_what_they_would_have_been(runtime, sampling, policy, kept_bytes, tmp_path):
     alone, other = (answer(Session(runtime()), sampling, policy, prompt) for prompt in (PROMPT, OTHER))
     session, others = Session(runtime(), checkpoints=2), []
+    cache = ChatCache(session, SavedChats(tmp_path), GUARD, kept_bytes)
 
     def work() -> None:
-        put_back = session.set_aside()
-        others.append(answer(session, sampling, policy, OTHER))
-        put_back()
+        with cache.set_aside():
+            cache.open_chat("", OTHER)
+            others.append(answer(session, sampling, policy, OTHER))
 
     urgent = UrgentWork(lambda: True, work)
     assert answer(session, sampling, policy, PROMPT, urgent) == alone
@@ -59,31 +65,45 @@ def test_both_answers_are_what_they_would_have_been(runtime, sampling, policy):
     assert urgent.seconds > 0
 
 
-def test_a_cache_that_another_chat_made_smaller_grows_again():
+def test_a_cache_that_another_chat_made_smaller_grows_again(tmp_path):
     runtime = FakeRuntime(n_ctx=512)
     session = Session(runtime)
     long = list(range(100, 160)) * 5
     list(session.prefill(long))
-    put_back = session.set_aside()
-    session.clear()
-    runtime.resize(64)
-    list(session.prefill(OTHER))
-    put_back()
+    with ChatCache(session, SavedChats(tmp_path), GUARD).set_aside():
+        session.clear()
+        runtime.resize(64)
+        list(session.prefill(OTHER))
     assert session.tokens == runtime.cache == long
     assert runtime.n_ctx >= len(long)
 
 
 def test_the_chat_that_is_set_aside_is_saved_under_its_own_name_afterwards(tmp_path):
-    cache = ChatCache(Session(FakeRuntime()), SavedChats(tmp_path), Guard("model", "settings", "build"))
+    cache = ChatCache(Session(FakeRuntime()), SavedChats(tmp_path), GUARD)
     cache.open_chat("one", PROMPT)
     list(cache.session.prefill(PROMPT))
     cache.saved_tokens = 5
-    put_back = cache.set_aside()
-    cache.open_chat("two", OTHER)
-    list(cache.session.prefill(OTHER))
-    assert (cache.chat, cache.saved_tokens) == ("two", 0)
-    put_back()
+    with cache.set_aside():
+        cache.open_chat("two", OTHER)
+        list(cache.session.prefill(OTHER))
+        assert (cache.chat, cache.saved_tokens) == ("two", 0)
     assert (cache.chat, cache.saved_tokens, cache.session.tokens) == ("one", 5, PROMPT)
+
+
+def test_a_paused_chat_that_does_not_go_on_is_kept_like_others(tmp_path):
+    cache = ChatCache(Session(FakeRuntime()), SavedChats(tmp_path), GUARD, kept_bytes=len(LONG))
+    cache.open_chat("one", LONG)
+    list(cache.session.prefill(LONG))
+    with suppress(Stopped), cache.set_aside():
+        cache.open_chat("two", OTHER)
+        list(cache.session.prefill(OTHER))
+        raise Stopped
+    cache.open_chat("one", [*LONG, 1])
+    assert cache.session.tokens == LONG
+    cache.session.clear()
+    with suppress(Stopped), cache.set_aside():
+        raise Stopped
+    assert cache.kept.count == 0
 
 
 def test_an_answer_that_is_stopped_while_it_is_paused_keeps_its_text():

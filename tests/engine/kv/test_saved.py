@@ -19,8 +19,9 @@ from common.failures import Failure
 from common.files import TEMPORARY, temporary_prefix
 from engine.__main__ import main
 from engine.kv import saved
+from engine.kv.chat_cache import ChatCache
 from engine.kv.saved import Guard, Record, SavedChats, worth_saving
-from engine.kv.session import ChatCache, Session
+from engine.kv.session import Session
 from engine.runtime.interface import prefill
 from tests.engine.fake_runtime import FakeRuntime
 

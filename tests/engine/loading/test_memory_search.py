@@ -26,7 +26,6 @@ from engine.loading.resolve import resolve
 from engine.loading.sizes import MemoryBudget, memory_budget
 from engine.protocol.events import Loaded
 from engine.protocol.requests import Generate, Load, Message
-from engine.runtime.capi import sequences
 from engine.runtime.contexts import ContextOptions, ContextSizes, OwnLayersSizes, WeightSizes
 from engine.runtime.interface import UNLIMITED, prefill
 from engine.runtime.llama.library import log
@@ -452,7 +451,7 @@ def test_the_engine_keeps_to_the_plan():
 @pytest.mark.parametrize("writable", [True, False])
 def test_a_cache_that_grows_leaves_no_file(real, tmp_path, monkeypatch, writable):
     """The cache's 2 MiB are more than MOST_IN_RAM here, so they move through a file if the folder is writable."""
-    monkeypatch.setattr(sequences, "MOST_IN_RAM", 1 << 20)
+    monkeypatch.setattr("engine.runtime.capi.runtime.MOST_IN_RAM", 1 << 20)
     folder = tmp_path / "cache"
     if writable:
         folder.mkdir()
@@ -469,9 +468,9 @@ def test_a_cache_that_grows_leaves_no_file(real, tmp_path, monkeypatch, writable
 
     expected = next_logits()
     target.resize(512)
-    assert target.state_bytes > sequences.MOST_IN_RAM
+    assert target.state_bytes > 1 << 20
     assert abs(next_logits() - expected).max() < 0.05
-    restore = target.snapshot()
+    restore = target.snapshot(1 << 20)
     target.truncate(0)
     restore()
     assert target.size == 100

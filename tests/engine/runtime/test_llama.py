@@ -229,10 +229,9 @@ def test_a_snapshot_is_restored(engine):
 
 def test_a_snapshot_that_nobody_restores_leaves_no_file(engine, tmp_path, monkeypatch):
     target = engine._loaded().target
-    monkeypatch.setattr("engine.runtime.capi.sequences.MOST_IN_RAM", 0)
     monkeypatch.setattr(target, "folder", tmp_path)
     ask(engine, QUESTION, max_tokens=2)
-    restore = target.snapshot()
+    restore = target.snapshot(most_in_ram=0)
     kept = len(list(tmp_path.iterdir()))
     del restore
     assert (kept, list(tmp_path.iterdir())) == (1, [])

@@ -211,7 +211,7 @@ def test_a_projector_goes_when_memory_is_short(engine: Engine, monkeypatch: pyte
     ask(engine, message)
     begin_idle_work(engine)
     assert vision.is_loaded
-    monkeypatch.setattr("engine.runtime.llama.vision.memory", lambda: Memory(total=1 << 33, available=1 << 29))
+    monkeypatch.setattr("engine.machine.memory", lambda: Memory(total=1 << 33, available=1 << 29))
     begin_idle_work(engine)
     assert not vision.is_loaded
     ask(engine, message, Message("assistant", "A bird."), Message("user", "Really?"))  # needs no projector
