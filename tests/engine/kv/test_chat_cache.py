@@ -291,9 +291,9 @@ class Turns(RuleBasedStateMachine):
 
     @rule()
     def run_short_of_memory(self):
-        enough, chat_cache.is_memory_short = chat_cache.is_memory_short, lambda: True
-        self.cache.release_if_short()
-        chat_cache.is_memory_short = enough
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(chat_cache, "is_memory_short", lambda: True)
+            self.cache.release_if_short()
         assert self.cache.kept.bytes == 0
 
     @precondition(lambda self: len(self.chats) > 1)

@@ -26,6 +26,7 @@ from engine.runtime.llama.runtime import LlamaRuntime
 from engine.stop import Stopped
 from tests.engine.asking import GREEDY, QUESTION, ask
 from tests.engine.runtime.hybrid import ARCHITECTURES, write_hybrid
+from tests.engine.turns import assert_turns_read_little
 
 LONG = Message("user", "Tell me of " + "tit, wren, robin, finch; " * 100)  # more than a pass
 EDITED = Message("user", "Tell me of " + "tit, wren, robin, finch; " * 50 + "and of other birds.")
@@ -349,3 +350,7 @@ def test_stopped_by_the_window_at_any_time(engine, fresh_answer):
         assert_all_agree(engine)
         engine.stop.clear()
         assert answer(engine, QUESTION) == expected
+
+
+def test_two_chats_that_take_turns_read_only_what_is_new(engine):
+    assert_turns_read_little(engine)

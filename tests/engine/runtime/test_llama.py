@@ -30,6 +30,7 @@ from tests.engine.asking import (
     save_in_idle_time,
 )
 from tests.engine.shallow import shallow_model
+from tests.engine.turns import assert_turns_read_little
 
 LONG = Message(
     "user", "Birds: " + "tit, wren, robin, finch; " * 22
@@ -311,3 +312,7 @@ def test_a_damaged_model_that_computes_no_numbers_is_told(base, tmp_path, monkey
         for sampling, draft in product((GREEDY, Sampling(), Sampling(top_k=0)), ("off", "auto", "history-published")):
             with pytest.raises(Failure, match="The model computes no numbers"):
                 ask(engine, QUESTION, sampling=sampling, draft=draft)
+
+
+def test_two_chats_that_take_turns_read_only_what_is_new(engine):
+    assert_turns_read_little(engine)
