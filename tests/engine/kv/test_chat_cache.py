@@ -103,7 +103,9 @@ def alternate(cache: ChatCache, names: Sequence[str], turns: int = 4) -> list[in
 @runtimes
 @pytest.mark.parametrize("names", [("a", "b"), ("", ""), ("a", "", "b", "")])
 def test_chats_that_take_turns_read_only_what_is_new(make, names, tmp_path):
-    assert max(alternate(new_cache(tmp_path, make), names)) <= 1
+    cache = new_cache(tmp_path, make)
+    assert max(alternate(cache, names)) <= 1
+    assert cache.kept.count == len(names) - 1
 
 
 def test_without_room_for_others_they_are_read_again(tmp_path):
@@ -168,6 +170,39 @@ def test_a_chat_larger_than_the_budget_drops_no_other(tmp_path):
     ask(cache, "", [2] * 400)
     ask(cache, "", [3] * 100)
     assert ask(cache, "", [1] * 201)[1] == 1
+
+
+def test_a_chat_that_is_worth_less_drops_no_other(tmp_path):
+    cache = new_cache(tmp_path, kept_bytes=260)
+    chat = ask(cache, "", [1] * 200)[0]
+    for other in (8, 9):
+        ask(cache, "", [other] * 30)
+        chat = ask(cache, "", [*chat, 5])[0]
+    ask(cache, "", [2] * 200)
+    ask(cache, "", [3] * 200)
+    assert ask(cache, "", [*chat, 1])[1] == 1
+
+
+def test_each_content_is_kept_once(tmp_path):
+    cache = new_cache(tmp_path)
+    first = ask(cache, "a", [1] * 200)[0]
+    ask(cache, "b", [2] * 200)
+    ask(cache, "a", [*first, 1])
+    assert cache.kept.count == 1  # "b", as what was kept of "a" is in the cache
+    ask(cache, "b", [2] * 100 + [3] * 100)
+    assert cache.kept.count == 1  # "a", as "b" goes on another way
+    with cache.set_aside():
+        ask(cache, "", [4] * 200)
+        assert cache.kept.count == 2
+
+
+def test_a_paused_chat_stays_and_counts(tmp_path):
+    cache = new_cache(tmp_path)
+    first = ask(cache, "a", [1] * 200)[0]
+    with cache.set_aside():
+        cache.clear()
+        assert cache.kept.bytes >= len(first)
+    assert cache.session.tokens == first
 
 
 def test_when_memory_is_short_nothing_is_kept(tmp_path, monkeypatch):
