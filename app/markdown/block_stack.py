@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPainter
@@ -12,19 +13,11 @@ from shiboken6 import delete, isValid
 from app.look.live import Live
 from app.look.sheet import discard
 from app.look.theme import SIZES, theme
-from app.markdown.blocks import (
-    Block,
-    BlockKind,
-    BlockSplitter,
-    join_neighbours,
-    join_prose,
-    layout_cost,
-    may_join,
-    question_blocks,
-    split_in_steps,
-)
+from app.markdown.blocks import Block, BlockKind, question_blocks, split_in_steps
 from app.markdown.code_view import CodeView
+from app.markdown.document import space_between
 from app.markdown.inline import import_in_background
+from app.markdown.joined import GrowingText, join_neighbours, layout_cost
 from app.markdown.prose_view import ProseView
 from app.markdown.table_view import TableView
 from app.services.frames import slices
@@ -54,7 +47,7 @@ VIEW_CLASSES: dict[BlockKind, type[BlockView]] = {
 FRAME_MS = 33
 END = Block()
 WAITING = Block()  # an empty line for the caret, because the answer is on its way
-SPLIT_COST = 2_000  # `layout_cost` of a step that found no block
+READ_COST = 2_000  # `layout_cost` of reading a piece of a text
 WIDGET_COST: dict[BlockKind, int] = {"prose": 800, "code": 2_000, "table": 2_500}  # added to a block's `layout_cost`
 IMMEDIATE_COST = 4_000  # `layout_cost` that is laid out at once, the rest in slices: 5 ms
 
@@ -68,7 +61,8 @@ class BlockStack(Live, QWidget):
         super().__init__(parent)
         self._soft = soft
         self.block_views: list[BlockView] = []
-        self._splitter: BlockSplitter | None = None
+        self._growing: GrowingText | None = None
+        self._lags = False  # whether some of the growing text is still to be shown
         self._throttle = Throttle(self._draw, FRAME_MS, self)
         self._remaining: Iterator[Block | None] | None = None  # blocks of a finished text that are not laid out yet
         self._placing = Debounce(self._place_and_report, 0, self)
@@ -81,7 +75,7 @@ class BlockStack(Live, QWidget):
     @property
     def filled(self) -> bool:
         """Whether all of the text is laid out and all views are in their places."""
-        return self._remaining is None and self._incomplete_table is None and self.placed
+        return self._remaining is None and not self._lags and self._incomplete_table is None and self.placed
 
     @property
     def placed(self) -> bool:
@@ -101,31 +95,21 @@ class BlockStack(Live, QWidget):
 
     def start(self, text: str) -> None:
         """Show the beginning of a text that `grow` will extend."""
-        self._splitter = BlockSplitter()
-        self._remaining = None
+        self._growing, self._remaining = GrowingText(text), None
         self._clear(0)
-        self._splitter.feed(text)
         self._draw()
 
     def grow(self, piece: str) -> None:
-        if self._splitter is not None:
-            self._splitter.feed(piece)
+        if self._growing is not None:
+            self._growing.append(piece)
             self._throttle.request()
 
     def finish(self) -> None:
-        """Complete the streamed text and join its prose, so that Tab and a screen reader pass few long texts."""
-        if self._splitter is None:
-            return
-        self._throttle.cancel()
-        self._splitter.close()
-        self._draw()
-        self._splitter = None
-        for view in self.block_views:
-            if isinstance(view, ProseView):
-                view.set_caret(False)
-            elif isinstance(view, CodeView):
-                view.finish()
-        slices().add(self, self._join)
+        """Complete the streamed text; what is left of a long text follows in slices."""
+        if self._growing is not None:
+            self._growing.end()
+            self._throttle.cancel()
+            self._draw()
 
     def lay_out(self) -> None:
         """Lay out the next block of a finished text, or more of a table, now instead of in a later slice."""
@@ -134,7 +118,7 @@ class BlockStack(Live, QWidget):
 
     def release_views(self) -> list[BlockView]:
         """Stop laying out and hand over all block views, which the caller has to delete."""
-        self._remaining = self._splitter = None
+        self._remaining = self._growing = None
         self._throttle.cancel()
         self._placing.cancel()
         tables = (view for view in self.block_views if isinstance(view, TableView))
@@ -150,13 +134,13 @@ class BlockStack(Live, QWidget):
 
     def heightForWidth(self, width: int) -> int:
         heights = [self._height(view, width - self._inset(view, width)) for view in self.block_views]
-        return sum(heights) + sum(map(_gap_below, self.block_views[:-1]))
+        return sum(heights) + sum(_gap(above, below) for above, below in pairwise(self.block_views))
 
     def resizeEvent(self, _event: object) -> None:
         self._place()
 
     def _begin(self, blocks: Iterator[Block | None], ahead: bool) -> None:
-        self._splitter = None
+        self._growing, self._lags = None, False
         self._clear(0)
         self._remaining = blocks
         cost = 0
@@ -173,6 +157,8 @@ class BlockStack(Live, QWidget):
 
     def _fill(self) -> bool:
         """Lay out the next block, or more of the table above it; return whether more is left."""
+        if self._growing is not None:
+            return self._draw_step()
         count, table = len(self.block_views), self._incomplete_table
         self._lay_out_step()
         if table or len(self.block_views) != count or self._remaining is None:
@@ -194,7 +180,7 @@ class BlockStack(Live, QWidget):
         elif block is not None:
             self._show_block(len(self.block_views), block, complete=True)
             return layout_cost(block) + WIDGET_COST.get(block.kind, WIDGET_COST["prose"])
-        return SPLIT_COST
+        return READ_COST
 
     def _height(self, view: BlockView, width: int) -> int:
         known = self._heights.get(view)
@@ -203,42 +189,45 @@ class BlockStack(Live, QWidget):
         return known[1]
 
     def _draw(self) -> None:
-        assert self._splitter
-        tail = self._splitter.tail  # first, because a footnote that begins here changes finished blocks
-        blocks = [*self._splitter.finished, *tail] or [WAITING]
+        if self._draw_step():
+            slices().add(self, self._draw_step)
+
+    def _draw_step(self) -> bool:
+        """Read and show more of the growing text; return whether some of it is still to be shown."""
+        text, cost, shown = self._growing, 0, False
+        while text is not None and cost < IMMEDIATE_COST and not (shown and text.is_read):
+            blocks = text.read() or [WAITING]
+            cost, shown = self._show_blocks(blocks, cost + READ_COST)
+        self._lags = text is not None and not (shown and text.is_read)
+        if text is not None and text.state == "ended" and not self._lags:
+            self._end()
+        if text is not None:
+            self._move_caret()
+            self._place_and_report()
+        return self._lags
+
+    def _show_blocks(self, blocks: list[Block], cost: int) -> tuple[int, bool]:
+        """Show blocks in place of the present ones, as far as the cost allows, and none below an incomplete table.
+
+        Returns the cost with theirs, and whether all are shown.
+        """
         for number, block in enumerate(blocks):
-            self._show_block(number, block)
+            view = self.block_views[number] if number < len(self.block_views) else None
+            if view is None or view.block is not block:
+                if cost >= IMMEDIATE_COST:
+                    return cost, False
+                cost += layout_cost(block) + WIDGET_COST.get(block.kind, WIDGET_COST["prose"])
+                self._show_block(number, block)
+            if number + 1 < len(blocks) and self._incomplete_table is self.block_views[number]:
+                return cost, False
         self._clear(len(blocks))
-        self._move_caret()
-        self._place_and_report()
+        return cost, True
 
-    def _join(self) -> bool:
-        """Join the next group of neighbouring prose; return whether there may be another group."""
-        group = self._next_group()
-        if not group:
-            return False
-        first = self.block_views.index(group[0])
-        block = join_prose([view.block for view in group])
-        view = self._make_view(block)
-        self._fill_view(view, block)
-        self.block_views[first : first + len(group)] = [view]
-        view.show()
-        for each in group:
-            self._discard(each)
-        self._place_and_report()
-        return True
-
-    def _next_group(self) -> list[ProseView]:
-        group: list[ProseView] = []
-        for view in [*self.block_views, None]:
-            prose = view if type(view) is ProseView else None
-            if prose and may_join([each.block for each in [*group, prose]]):
-                group.append(prose)
-                continue
-            if len(group) > 1 and not any(member.textCursor().hasSelection() for member in group):
-                return group
-            group = [prose] if prose else []
-        return []
+    def _end(self) -> None:
+        self._growing = None
+        for view in self.block_views:
+            if isinstance(view, CodeView):
+                view.finish()
 
     def _show_block(self, number: int, block: Block, complete: bool = False) -> None:
         view = self.block_views[number] if number < len(self.block_views) else None
@@ -293,22 +282,23 @@ class BlockStack(Live, QWidget):
         discard(view)
 
     def _move_caret(self) -> None:
-        for view in self.block_views[-2:]:
+        for view in self.block_views:
             if isinstance(view, ProseView):
-                view.set_caret(view is self.block_views[-1])
+                view.set_caret(self._growing is not None and view is self.block_views[-1])
 
     def _place(self) -> int:
         """Move the views to their places and return the height of them all."""
         if not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
             return 0  # the width is not set yet, and laying out for a provisional one would be wasted
-        top, width = 0, self.width()
+        top, width, above = 0, self.width(), None
         for view in self.block_views:
+            top += _gap(above, view) if above is not None else 0
             left = self._inset(view, width)
             height = self._height(view, width - left)
             if self._places.get(view) != (top, width - left, height):  # hundreds may be in place already
                 self._places[view] = (top, width - left, height)
                 view.setGeometry(left, top, width - left, height)
-            top += height + _gap_below(view)
+            top, above = top + height, view
         return top
 
     def _inset(self, view: BlockView, width: int) -> int:
@@ -329,12 +319,16 @@ class BlockStack(Live, QWidget):
                 painter.fillRect(left, view.y(), SIZES.bar, bottom - view.y(), QColor(theme().line))
 
 
-def _gap_below(view: BlockView) -> int:
-    if isinstance(view, PlainView):
+def _gap(above: BlockView, below: BlockView) -> int:
+    """Return the pixels between two views; those between two texts are the same as within one."""
+    if isinstance(above, PlainView):
         return 0
+    if isinstance(above, ProseView) and isinstance(below, ProseView):
+        paragraphs = above.block.paragraphs[-1:], below.block.paragraphs[:1]
+        return space_between(*map(next, map(iter, paragraphs))) if all(paragraphs) else SIZES.gap_m
     # A line of prose has its leading below the letters. Without the extra gap, a box would be closer to the prose below
     # it than to the prose above it.
-    return SIZES.gap_m + (SIZES.gap if not isinstance(view, ProseView) else 0)
+    return SIZES.gap_m + (SIZES.gap if not isinstance(above, ProseView) else 0)
 
 
 def delete_in_slices(widget: QWidget, stacks: Iterable[BlockStack]) -> None:

@@ -9,7 +9,7 @@ behind them are parsed again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -33,7 +33,6 @@ LONG = 2_500  # characters: a paragraph of this length takes 3 ms to lay out
 LONGEST = 2 * LONG  # characters of a paragraph, and of a table's row: what is longer is cut, or is no table
 LINE_COST = 20  # characters that are laid out in the time that a new line takes
 STEP = 250  # characters: a list of this length, the slowest to parse, takes 0.3 ms
-JOIN_LIMIT = 2_500  # `layout_cost` of joined prose: 3 ms
 PIECE = 3_000  # characters that are split in one step: 2 ms
 NOTES = 50  # paragraphs of footnotes in one block
 COLUMNS = 40  # of a table: laying out a row of 40 cells takes 7 ms
@@ -110,7 +109,8 @@ class BlockSplitter:
     """A splitter of streamed text: `finished` only grows, by blocks that no longer change; `tail` may still change.
 
     `definitions` has the addresses of link references and, behind a ^, the numbers of footnotes, by label; they are
-    known in advance, or defined so far.
+    known in advance, or defined so far. `linkings` counts how often finished blocks were given links to what is defined
+    below them.
     """
 
     def __init__(self, definitions: dict[str, str] | None = None) -> None:
@@ -122,6 +122,7 @@ class BlockSplitter:
         self._uncuttable = False  # whether that line stays in one block, however long
         self._size, self._due = 0, STEP  # characters in `_lines`; size from which they are parsed
         self._number: int | None = None  # of the next item of the numbered list that `_lines` continues
+        self.linkings = 0
 
     def feed(self, piece: str) -> None:
         *lines, self._rest = (self._rest + piece).split("\n")
@@ -168,7 +169,9 @@ class BlockSplitter:
 
     def _link(self, definitions: dict[str, str]) -> None:
         """Give finished blocks the links and footnotes that are defined below them."""
-        self.finished = [block.linked(definitions) for block in self.finished]
+        if definitions or self.linkings:
+            self.finished = [block.linked(definitions) for block in self.finished]
+            self.linkings += 1
 
     def _append_line(self, line: str) -> None:
         line = clean(line)
@@ -295,7 +298,7 @@ class _BlockReader:
             if token.type == "footnote_reference_open":
                 behind = _end_of_note(tokens, at)
                 inner = _BlockReader().read(tokens[at + 1 : behind])
-                self.notes.setdefault(str(token.meta["label"]), []).extend(_flattened(inner.blocks))
+                self.notes.setdefault(str(token.meta["label"]), []).extend(flattened(inner.blocks))
                 at = behind
             else:
                 self._read_token(token)
@@ -430,7 +433,7 @@ def _fitted(cells: tuple[str, ...], columns: int) -> tuple[str, ...]:
     return cells if len(cells) == columns else (*cells[: columns - 1], " | ".join(cells[columns - 1 :]))
 
 
-def _flattened(blocks: list[Block]) -> list[Paragraph]:
+def flattened(blocks: list[Block]) -> list[Paragraph]:
     """Return the paragraphs of blocks that are shown as one text."""
     found: list[Paragraph] = []
     for block in blocks:
@@ -521,46 +524,6 @@ def _plain_pieces(text: str) -> Iterator[Block]:
             end = text.rfind("\n", at, end) + 1 or text.rfind(" ", at, end) + 1 or end
         yield Block("plain", text=text[at:end].removesuffix("\n"))
         at = end
-
-
-def layout_cost(block: Block) -> int:
-    """Estimate the time to lay out a block, in characters of plain prose; lines and formulas cost extra."""
-    source = block.source
-    formulas = source.count("$") + source.count("\\(")
-    return len(source) + LINE_COST * (source.count("\n") + len(block.paragraphs)) + 100 * formulas
-
-
-def join_neighbours(blocks: Iterable[Block | None]) -> Iterator[Block | None]:
-    """Yield the same blocks with neighbouring prose joined, as far as a joined block is laid out in one slice.
-
-    Fewer texts are faster to pass with Tab and with a screen reader.
-    """
-    prose: list[Block] = []
-    for block in blocks:
-        if block is None:
-            yield None
-            continue
-        if prose and not may_join([*prose, block]):
-            yield join_prose(prose)
-            prose = []
-        if block.kind == "prose":
-            prose.append(block)
-        else:
-            yield block
-    if prose:
-        yield join_prose(prose)
-
-
-def may_join(blocks: list[Block]) -> bool:
-    """Return whether these blocks are prose in the same quotation that can be laid out together in one slice."""
-    alike = len({(block.quote, block.outside) for block in blocks}) == 1
-    return alike and all(block.kind == "prose" for block in blocks) and sum(map(layout_cost, blocks)) <= JOIN_LIMIT
-
-
-def join_prose(blocks: list[Block]) -> Block:
-    links = dict(link for block in blocks for link in block.links)
-    paragraphs = tuple(paragraph for block in blocks for paragraph in block.paragraphs)
-    return replace(blocks[0], paragraphs=paragraphs, links=tuple(links.items()))
 
 
 def code_of(text: str) -> list[str]:

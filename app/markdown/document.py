@@ -128,7 +128,7 @@ def _write_paragraphs(cursor: QTextCursor, block: Block, writer: _Writer) -> Non
     cursor.document().setIndentWidth(SIZES.indent + SIZES.digit * max(0, digits - 2))
     for number, paragraph in enumerate(paragraphs):
         following = paragraphs[number + 1] if number + 1 < len(paragraphs) else None
-        format = _block_format(paragraph, number == 0, following, writer.theme)
+        format = _block_format(paragraph, following, writer.theme)
         if number:
             cursor.insertBlock(format, QTextCharFormat())
         else:
@@ -139,13 +139,10 @@ def _write_paragraphs(cursor: QTextCursor, block: Block, writer: _Writer) -> Non
         writer.write_paragraph(paragraph, _char_format(paragraph, quiet, writer.theme))
 
 
-def _block_format(paragraph: Paragraph, is_first: bool, following: Paragraph | None, theme: Theme) -> QTextBlockFormat:
+def _block_format(paragraph: Paragraph, following: Paragraph | None, theme: Theme) -> QTextBlockFormat:
     format = _spaced(SIZES.line_height)
-    if paragraph.kind == "heading" and not is_first:
-        format.setTopMargin(SIZES.gap_l)
     if following is not None:
-        is_close = (bool(following.marker) and paragraph.indent > 0) or paragraph.kind == "term"
-        format.setBottomMargin(SIZES.gap_s if is_close else SIZES.gap_m)
+        format.setBottomMargin(space_between(paragraph, following))
     if paragraph.kind == "heading":
         format.setHeadingLevel(paragraph.level)
     if paragraph.kind == "rule":
@@ -163,6 +160,14 @@ def _block_format(paragraph: Paragraph, is_first: bool, following: Paragraph | N
     if not paragraph.marker or paragraph.marker in BOXES:
         format.setIndent(paragraph.indent)
     return format
+
+
+def space_between(paragraph: Paragraph, following: Paragraph) -> int:
+    """Return the pixels between two paragraphs."""
+    if following.kind == "heading":
+        return SIZES.gap_l
+    is_close = (bool(following.marker) and paragraph.indent > 0) or paragraph.kind == "term"
+    return SIZES.gap_s if is_close else SIZES.gap_m
 
 
 def _is_image(paragraph: Paragraph) -> bool:

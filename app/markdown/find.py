@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from app.look.theme import theme
-from app.markdown.blocks import join_neighbours, question_blocks, split_in_steps
+from app.markdown.blocks import question_blocks, split_in_steps
 from app.markdown.code_view import display_rows
 from app.markdown.document import MarkdownDocument, render
+from app.markdown.joined import join_neighbours
 
 ROWS = 10  # of a table that are read in one step
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BRACKETS, OPEN_BRACKETS = 300, 60  # of one paragraph, and those without a closing one: 10,000 in a row took 5 s
 STARS = 1_500  # delimiters of emphasis in one paragraph: 4,000 take 100 ms
+SIGNS = 400  # of formulas in one paragraph: drawing 1,250 formulas took 200 ms
 LONGEST = 20_000  # characters of a paragraph that are searched for marks
 TAG_REACH = 2_000  # characters between an opening tag and its closing one
 TAGS = {
@@ -52,8 +53,9 @@ def _parse(parser: MarkdownIt, text: str, links: Links) -> list[Token]:
 
     text = name_direction_marks(text)
     brackets = text.count("[")
-    has_too_many = brackets > BRACKETS or brackets - text.count("]") > OPEN_BRACKETS or text.count("*") > STARS
-    if len(text) > LONGEST or has_too_many:
+    has_many_brackets = brackets > BRACKETS or brackets - text.count("]") > OPEN_BRACKETS
+    has_many_signs = text.count("*") > STARS or text.count("$") + text.count("\\(") > SIGNS
+    if len(text) > LONGEST or has_many_brackets or has_many_signs:
         return [Token("text", "", 0, content=text)]
     notes = [(label[1:], number) for label, number in links if label[0] == "^"]
     names = {

@@ -19,7 +19,7 @@ from app.markdown.blocks import Block
 from app.markdown.document import CARDS, TASKS, MarkdownDocument, draw_cards, draw_tasks, format_formulas, render
 from app.markdown.guard import displayable_address
 from app.markdown.math_object import CHARACTER, SOFT, show_drawn_formulas, text_with_sources
-from app.markdown.selection import SelectedWithOthers, scope_of
+from app.markdown.selection import SelectedWithOthers, cursor_over, scope_of
 from app.services.worker_service import math_service
 from app.words import escaped_html, mark, tr
 
@@ -51,9 +51,15 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
         self.apply_look()
 
     def set_block(self, block: Block) -> None:
+        """Show the block; what is selected stays selected if the text before its end stays as it is."""
         if block != self.block:
             self.block = block
+            selected = self.textCursor()
+            anchor, position = selected.anchor(), selected.position()
+            before = self.document().toPlainText()[: max(anchor, position)] if selected.hasSelection() else ""
             self._render()
+            if before and self.document().toPlainText().startswith(before):
+                self.setTextCursor(cursor_over(self.document(), anchor, position))
 
     def restyle(self) -> None:
         self._render()

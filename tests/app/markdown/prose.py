@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from app.markdown.blocks import Block, join_prose, split
+from app.markdown.blocks import Block, split
+from app.markdown.joined import join_prose
 
 
 def prose_of(text: str) -> Block:

@@ -18,12 +18,11 @@ from app.markdown.blocks import (
     Block,
     BlockSplitter,
     code_of,
-    join_neighbours,
-    layout_cost,
     question_blocks,
     split,
 )
 from app.markdown.inline import parse_inline
+from app.markdown.joined import join_neighbours, layout_cost
 
 LINES = st.sampled_from(
     [

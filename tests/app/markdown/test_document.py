@@ -32,12 +32,14 @@ from app.look import theme
 from app.look.live import send_look_change
 from app.look.theme import DARK, LIGHT, SIZES
 from app.markdown.block_stack import BlockStack
-from app.markdown.blocks import Block
+from app.markdown.blocks import STEP, Block
 from app.markdown.code_view import CodeView
 from app.markdown.document import MarkdownDocument, is_task, render
 from app.markdown.guard import ask_about_link
+from app.markdown.joined import BOXED, JOIN_LIMIT
 from app.markdown.math_object import format_spans
 from app.markdown.prose_view import ProseView
+from app.markdown.selection import cursor_over
 from app.notice import NoticeArea
 from app.state.engine_state import EngineState
 from app.store.chat import ChatMessage
@@ -438,8 +440,9 @@ def test_an_address_that_is_named_at_the_end_reaches_what_stands_above(qtbot: Qt
     assert first.document().find("it").charFormat().anchorHref() == "https://example.org/"
 
 
-def test_finished_blocks_are_not_laid_out_again(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While an answer streams, only its last block is laid out again, and nothing is hidden."""
+def test_finished_blocks_are_laid_out_again_only_until_enough_are_joined(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     laid_out: list[str] = []
     real = ProseView.set_block
 
@@ -451,9 +454,66 @@ def test_finished_blocks_are_not_laid_out_again(qtbot: QtBot, monkeypatch: pytes
     stack = BlockStack()
     qtbot.addWidget(stack)
     stack.start("")
-    text = "".join(f"Paragraph {number}.\n\n- item\n- other\n\n" for number in range(60))
+    text = "".join(f"Paragraph {number}.\n\n- item\n- other\n\n" for number in range(200))
     for at in range(0, len(text), 4):
         stack.grow(text[at : at + 4])
         stack._throttle.flush()
-    for number in range(59):
-        assert laid_out.count(f"Paragraph {number}.") == 1
+    joined = JOIN_LIMIT // STEP  # changes of a joined text
+    assert all(sum(f"Paragraph {number}." in source for source in laid_out) <= joined + 2 for number in range(200))
+    before, views = len(laid_out), stack.block_views[:-3]
+    assert len(views) > 2
+    stack.finish()
+    assert len(laid_out) <= before + 1
+    assert stack.block_views[: len(views)] == views
+
+
+def test_a_selection_stays_while_its_text_grows(qtbot: QtBot) -> None:
+    stack = BlockStack()
+    qtbot.addWidget(stack)
+    stack.start("One *two* three")
+    (view,) = stack.block_views
+    assert isinstance(view, ProseView)
+    view.setTextCursor(cursor_over(view.document(), 4, 7))
+    stack.grow(" four. " + "Five. " * 60 + "\n\n")
+    stack.grow("six")
+    stack.finish()
+    assert view.textCursor().selectedText() == "two"
+    assert view.toPlainText().endswith("six")
+
+
+def test_a_text_is_in_the_same_place_before_and_after_it_is_joined(qtbot: QtBot) -> None:
+    """Headings and lists must not move when their block is finished."""
+    stack = BlockStack()
+    qtbot.addWidget(stack)
+    stack.resize(500, 100)
+    stack.start("")
+    text = "".join(f"Paragraph {number}.\n\n## Heading {number}.\n\n1. a\n2. b\n\n" for number in range(30))
+    places: dict[str, set[int]] = {}
+    for at in range(0, len(text), 10):
+        stack.grow(text[at : at + 10])
+        stack._throttle.flush()
+        while not stack.filled:
+            stack.lay_out()
+        for view in stack.block_views:
+            assert isinstance(view, ProseView)
+            for block in blocks_of(view.document()):
+                rect = view.document().documentLayout().blockBoundingRect(block)
+                places.setdefault(block.text(), set()).add(round(view.y() + rect.top()))
+    headings = [tops for text, tops in places.items() if text.startswith("Heading") and text.endswith(".")]
+    assert len(headings) == 30
+    assert all(max(tops) - min(tops) <= 1 for tops in headings)
+
+
+def test_many_blocks_at_once_are_shown_in_slices(qtbot: QtBot) -> None:
+    """No turn of the event loop shows more than a few blocks, and small boxes are few."""
+    stack = BlockStack()
+    qtbot.addWidget(stack)
+    stack.start("")
+    stack.grow("```\na\n```\n" * 1_000 + "end")
+    assert 0 < len(stack.block_views) < 10
+    assert not stack.filled
+    stack.finish()
+    qtbot.waitUntil(lambda: stack.filled)
+    assert [type(view).__name__ for view in stack.block_views].count("CodeView") == BOXED
+    assert isinstance(last := stack.block_views[-1], ProseView)
+    assert last.toPlainText().endswith("a\nend")

@@ -158,7 +158,8 @@ def test_a_table_streams_within_an_answer(qtbot: QtBot) -> None:
         qtbot.wait(1)
     answer.finish()
     (view,) = [part for part in answer.block_views if isinstance(part, TableView)]
-    qtbot.waitUntil(lambda: rows_shown(view) == 40, timeout=SECONDS)
+    qtbot.waitUntil(lambda: answer.filled, timeout=SECONDS)
+    assert rows_shown(view) == 40
     assert [type(part).__name__ for part in answer.block_views] == ["ProseView", "TableView", "ProseView"]
     assert answer.heightForWidth(600) > 40 * SIZES.body
 
