@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QEvent, QSize, Qt, QTimer
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QIcon, QTextCursor
 from PySide6.QtWidgets import (
     QDialog,
@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.attachments.attachment import Attachment, runs
 from app.commands.commands import keys_in
 from app.composer.picture_view import show_picture, thumbnail_of
+from app.look.flow import Flow
 from app.look.live import Live, LiveAction
 from app.look.sheet import Button, label
 from app.look.theme import SIZES, code_font, icon, theme
@@ -167,81 +168,6 @@ def pixels_of(item: DraftFile) -> str:
     """Return a picture's width and height in pixels."""
     picture = item.attachment.picture if item.attachment else None
     return f"{picture.width:,} × {picture.height:,}" if picture else ""
-
-
-class Flow(QWidget):
-    """Widgets in rows, as many in each row as fit; with `right` the rows are aligned at the right edge."""
-
-    def __init__(self, parent: QWidget | None = None, right: bool = False) -> None:
-        super().__init__(parent)
-        self.widgets: list[QWidget] = []
-        self._right = right
-        policy = self.sizePolicy()
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
-
-    def set_widgets(self, widgets: Iterable[QWidget]) -> None:
-        """Show these widgets instead of the present ones, and delete those that are no longer shown."""
-        old, self.widgets = self.widgets, list(widgets)
-        for widget in old:
-            if widget not in self.widgets:
-                widget.hide()
-                widget.deleteLater()
-        for widget in self.widgets:
-            widget.ensurePolished()  # the size hint needs the style sheet's font size
-            widget.show()
-        self.arrange()
-
-    def arrange(self) -> None:
-        """Place the widgets again, because their sizes may have changed."""
-        top = 0
-        for row in self._rows(self.width()):
-            widths = [min(widget.sizeHint().width(), self.width()) for widget in row]
-            spare = self.width() - sum(widths) - SIZES.gap * (len(row) - 1)
-            left = spare if self._right else 0
-            for widget, width in zip(row, widths, strict=True):
-                widget.setGeometry(left, top, width, widget.sizeHint().height())
-                left += width + SIZES.gap
-            top += _height(row) + SIZES.gap_s
-        self.updateGeometry()
-
-    def hasHeightForWidth(self) -> bool:
-        return True
-
-    def heightForWidth(self, width: int) -> int:
-        rows = self._rows(width)
-        return sum(map(_height, rows)) + SIZES.gap_s * max(0, len(rows) - 1)
-
-    def sizeHint(self) -> QSize:
-        return QSize(0, self.heightForWidth(self.width()))
-
-    def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest:  # a child's size has changed
-            self.arrange()
-        return super().event(event)
-
-    def resizeEvent(self, event: object) -> None:
-        super().resizeEvent(event)  # type: ignore[arg-type]
-        self.arrange()
-
-    def _rows(self, width: int) -> list[list[QWidget]]:
-        rows: list[list[QWidget]] = []
-        left = 0
-        for widget in self.widgets:
-            needed = widget.sizeHint().width()
-            if not rows or left + needed > width:
-                rows.append([])
-                left = 0
-            rows[-1].append(widget)
-            left += needed + SIZES.gap
-        return rows
-
-
-def _height(row: list[QWidget]) -> int:
-    return max(widget.sizeHint().height() for widget in row)
 
 
 class SentFiles(Flow):

@@ -9,7 +9,8 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.commands.commands import keys_of, with_keys
-from app.composer.chips import ChipFrame, Flow
+from app.composer.chips import ChipFrame
+from app.look.flow import Flow
 from app.look.speech import announce
 from app.look.theme import SIZES, icon, theme
 from app.markdown.guard import displayable_address

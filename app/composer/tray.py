@@ -8,7 +8,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.attachments.fitting import HEADING
-from app.composer.chips import Chip, Flow
+from app.composer.chips import Chip
+from app.look.flow import Flow
 from app.look.live import Live
 from app.look.sheet import Button, label
 from app.look.theme import SIZES

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from app.dialogs.dialog import Page, heading
 from app.dialogs.model_details import Details, language_name
 from app.dialogs.model_list import ACTIONS, SECTIONS, Action, ModelList, ModelRow
+from app.look.flow import Flow
 from app.look.live import Live
 from app.look.sheet import Button, ProgressBar, Sheet, discard, fill, label, restyle_by
 from app.look.theme import SIZES, theme
@@ -130,7 +131,7 @@ class ModelRowView(Live, QFrame):
         self._row = fill(QHBoxLayout(self), (words, 1), gap=SIZES.gap, margins=(0, SIZES.gap_m, 0, SIZES.gap_m))
 
 
-class FilterBar(Live, QWidget):
+class FilterBar(Live, Flow):
     """Buttons that filter the list, and a choice of a language; `changed` is emitted after each change."""
 
     changed = Signal()
@@ -139,12 +140,12 @@ class FilterBar(Live, QWidget):
         super().__init__(parent)
         self._models = models
         self.buttons = {name: Button(self, work=self._apply) for name in FILTERS}
-        self.language = QComboBox(self)
+        self.language = self.moved = QComboBox(self)
         self.language.currentIndexChanged.connect(self._apply)
         for part in self.buttons.values():
             part.setCheckable(True)
             part.setProperty("kind", "filter")
-        fill(QHBoxLayout(self), *self.buttons.values(), None, self.language, gap=SIZES.gap)
+        self.set_widgets([*self.buttons.values(), self.language])
         self.apply_look()
 
     def retranslate(self) -> None:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.look.flow import Flow
 from app.look.live import Live
 from app.look.tab_stops import step_around
 from app.look.theme import SIZES
@@ -163,8 +164,16 @@ def fill(
 def inset(*widgets: QWidget | None) -> QHBoxLayout:
     """Return a row with the page's margins; None is space that stretches.
 
-    In a row without such space, the first part that shows or takes text gets the room that the others leave.
+    In a row without such space, the first part that shows or takes text gets the room that the others leave. A row of
+    buttons is wrapped where there is too little room.
     """
+    if all(each is None or isinstance(each, QPushButton) for each in widgets):
+        buttons = [each for each in widgets if each is not None]
+        behind = widgets[widgets.index(None) + 1] if None in widgets else None
+        row = Flow(buttons[0].parentWidget())
+        row.moved = behind
+        row.set_widgets(buttons)
+        return fill(QHBoxLayout(), row, margins=(SIZES.gap_xl, 0, SIZES.gap_xl, 0))
     texts = [each for each in widgets if not isinstance(each, QPushButton)]
     parts = [(each, int(None not in widgets and each is texts[0])) if each else None for each in widgets]
     return fill(QHBoxLayout(), *parts, gap=SIZES.gap, margins=(SIZES.gap_xl, 0, SIZES.gap_xl, 0))
@@ -188,7 +197,11 @@ class Sheet(Live, QDialog):
         layout.setSpacing(gap)
         for row in rows:
             self._rows += _widgets(row)
-            tall = int(isinstance(row, QAbstractScrollArea))
+            tall = isinstance(row, QAbstractScrollArea)
+            if tall:  # the rows above must not move when it is hidden
+                policy = row.sizePolicy()
+                policy.setRetainSizeWhenHidden(True)
+                row.setSizePolicy(policy)
             if isinstance(row, QScrollArea):
                 layout.addWidget(row, tall)
             elif isinstance(row, QLayout):

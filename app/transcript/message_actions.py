@@ -11,7 +11,7 @@ from PySide6.QtGui import QActionGroup, QCursor, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QWidget
 
 from app.commands.commands import ActionButton, keys_in
-from app.composer.chips import Flow
+from app.look.flow import Flow
 from app.look.live import Live, LiveAction
 from app.look.sheet import Button, discard, fill
 from app.look.theme import SIZES, icon, theme

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.composer.chips import Flow
+from app.look.flow import Flow
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.state.answer_facts import Source, place_words

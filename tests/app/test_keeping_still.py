@@ -12,15 +12,18 @@ from pytestqt.qtbot import QtBot
 
 from app.commands.commands import CommandSet
 from app.composer.status_line import StatusLine
+from app.dialogs.dialog import Page
 from app.dialogs.model_details import licence_name
 from app.dialogs.model_list import ModelList
+from app.dialogs.server_dialog import ServerDialog
 from app.dialogs.setting_row import LineControl, SwitchControl
 from app.dialogs.settings_dialog import SettingsDialog
-from app.look.theme import theme
+from app.look.sheet import Button, Sheet
+from app.look.theme import SIZES, theme
 from app.state.engine_state import EngineState
 from app.transcript.model_offers import Offer, Offers
 from app.wiring import Chickadee
-from engine.protocol.events import Statistics
+from engine.protocol.events import ServedModel, Statistics
 from models.collection import describe_model
 from tests.app.test_window import done
 from tests.models.make_gguf import make_gguf
@@ -339,3 +342,37 @@ def test_a_panel_fits_a_small_window(chickadee: Chickadee, qtbot: QtBot) -> None
     assert window.sidebar.isHidden()
     window.commands.run("engine")
     qtbot.waitUntil(window.sidebar.isVisible)
+
+
+def test_a_test_of_a_server_moves_none_of_the_lines_above(qtbot: QtBot) -> None:
+    window = QMainWindow()
+    qtbot.addWidget(window)
+    dialog = ServerDialog(None, window)
+    dialog.show()
+    qtbot.waitUntil(dialog.isVisible)
+    dialog.address.setText("http://127.0.0.1:8991")
+    place = dialog.name.mapTo(dialog, QPoint())
+    dialog.show_models("http://127.0.0.1:8991", "", [ServedModel("a", 4096)])
+    qtbot.waitUntil(dialog.models.isVisible)
+    qtbot.wait(50)  # for the layout
+    assert dialog.name.mapTo(dialog, QPoint()).x() == place.x()
+    assert abs(dialog.name.mapTo(dialog, QPoint()).y() - place.y()) <= 1
+
+
+def test_a_row_of_buttons_is_wrapped_where_there_is_little_room(qtbot: QtBot) -> None:
+    window = QMainWindow()
+    qtbot.addWidget(window)
+    sheet = Sheet(window)
+    words = ("Connect to a server…", "Add folder…", "Check for new models", "Restore defaults")
+    buttons = [Button(sheet, each) for each in words]
+    buttons[1].hide()
+    sheet.lay_out(Page(sheet), (*buttons[:3], None, buttons[3]))
+    sheet.show()
+    sheet.resize(400, 400)
+    qtbot.waitUntil(lambda: buttons[3].isVisible() and sheet.width() == 400)
+    shown = [button for button in buttons if button.isVisible()]
+    assert shown == [buttons[0], *buttons[2:]]
+    assert all(button.width() >= button.sizeHint().width() for button in shown)
+    assert len({button.y() for button in shown}) > 1
+    right = [button.mapTo(sheet, QPoint(button.width(), 0)).x() for button in shown]
+    assert max(right) == right[2] <= 400 - SIZES.gap_xl
