@@ -137,7 +137,7 @@ class ChatCache:
             chat.paused = False
             self.kept.drop(lambda each: not each.bytes)
             raise
-        self._keep(len(self.session.tokens) - shared_prefix(self.session.tokens, chat.tokens), chat)
+        self._keep(len(self.session.tokens) - common_prefix(self.session.tokens, chat.tokens), chat)
         chat.paused = False
         self.kept.drop(lambda each: each is chat)
         self.session.restore(chat.tokens, chat.load)

@@ -427,3 +427,19 @@ def test_a_port_that_does_not_exist_is_told_with_one_full_stop() -> None:
 
     with pytest.raises(Failure, match=r"^A port is a number from 0 to 65535, not 70000\.$"):
         listen("127.0.0.1", 70_000, "")
+
+
+def test_two_clients_without_ids_that_take_turns_read_only_what_is_new(port: int) -> None:
+    starts = ("Birds: " + "tit, wren; " * 60, "Count: " + "1, 2; " * 60)
+    chats = [[{"role": "user", "content": text}] for text in starts]
+    known = [0, 0]
+    for turn in range(3):
+        for i, chat in enumerate(chats):
+            body = {"messages": chat, "max_tokens": 4, "temperature": 0}
+            answer = post(port, "/v1/chat/completions", body)
+            usage = answer["usage"]
+            if turn:
+                assert usage["prompt_tokens_details"]["cached_tokens"] >= known[i] - 64 > 64
+            known[i] = usage["prompt_tokens"]
+            text = answer["choices"][0]["message"]["content"]
+            chat += [{"role": "assistant", "content": text}, {"role": "user", "content": f"And number {turn}?"}]
