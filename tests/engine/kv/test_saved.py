@@ -460,6 +460,6 @@ def test_the_cache_command(tmp_path, monkeypatch, capsys):
     assert main(["cache", "list", "--json"]) == 0
     assert [chat["tokens"] for chat in json.loads(capsys.readouterr().out)["chats"]] == [len(PROMPT)]
     assert main(["cache", "list"]) == 0
-    assert "1 chats" in capsys.readouterr().out
+    assert "1 chat," in capsys.readouterr().out
     assert main(["cache", "clear"]) == 0
     assert list((tmp_path / "chats").iterdir()) == []
