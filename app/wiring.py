@@ -43,6 +43,7 @@ from app.control.snippet_controller import SnippetController
 from app.control.speech_controller import SpeechController
 from app.control.status_controller import StatusController
 from app.control.storage_controller import StorageController
+from app.control.summary_controller import SummaryController
 from app.control.title_controller import TitleController
 from app.control.unsaved_controller import UnsavedController
 from app.control.welcome_controller import WelcomeController
@@ -156,6 +157,7 @@ class Chats:
         self.screenshot = ScreenshotController(window, drafts)
         self.pages = PageController(window, open_chats, drafts, values, intervals.links)
         self.titles = TitleController(window, open_chats, engine, self.list, values, intervals.title)
+        self.summaries = SummaryController(window, open_chats, engine, self.messages, values, intervals.title)
         self.model = ChatModelController(window, open_chats, engine, models.controller)
         self.find = FindController(window, open_chats)
         self.importing = ImportController(window, self.import_export)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QUrl
+from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QMenu
 from shiboken6 import isValid
@@ -25,14 +25,19 @@ from app.state.open_chats import OpenChats
 from app.store.tree import Deleted
 from app.transcript.message_actions import forgotten_line
 from app.window import Window
-from app.words import UiText, tr, tr_n
+from app.words import UiText, mark, tr, tr_n
 from common.paths import path_of
 from engine.protocol.events import Remedy
 from models.titles import title_of
 
 
 class MessageController(QObject):
-    """Controller of the transcript: does the requested actions in the current conversation."""
+    """Controller of the transcript: does the requested actions in the current conversation.
+
+    `summary_wanted` carries a Conversation whose oldest turns are to be summed up before it is answered.
+    """
+
+    summary_wanted = Signal(object)
 
     def __init__(
         self, window: Window, open_chats: OpenChats, engine: EngineQueue, models: ModelController, pause_ms: int
@@ -61,6 +66,7 @@ class MessageController(QObject):
             "next": lambda id, _: self.show_version(id, 1),
             "restore": lambda id, _: self._restore_deleted(id),
             "remedy": lambda _id, remedy: self.choose_remedy(remedy),
+            "summary": self.change_summary,
             "send": self.send_edited,
             "note": self._keep_edit,
             "leave": self._discard_edit,
@@ -206,6 +212,9 @@ class MessageController(QObject):
         conversation = self._conversation
         path = path_of(remedy.path) if remedy.kind == "other_model" else self._engine.state.path
         last = conversation.messages[-1]
+        if remedy.kind == "sum_up":
+            self.summary_wanted.emit(conversation)
+            return
         if remedy.kind == "forget_turns":
             conversation.forget_oldest(remedy.turns)
             if last.stop_reason == "context":  # the answer exists; with the freed room the user can continue it
@@ -217,13 +226,21 @@ class MessageController(QObject):
 
             def load() -> None:
                 self._engine.model.use(path, remedy.n_ctx, kv_type)
-                self._answer(conversation)
+                self.answer(conversation)
 
             self._models.switch.do(load, lambda: tr("{model} will be loaded after that.", model=title_of(path)))
             return
-        self._answer(conversation)
+        self.answer(conversation)
 
-    def _answer(self, conversation: Conversation) -> None:
+    def change_summary(self, id: str, text: str) -> None:
+        """Replace the summary below the message, or remove it; an undo brings the old one back."""
+        conversation, before = self._conversation, self._conversation.tree[id].summary
+        conversation.sum_up(id, text)
+        words = mark("The summary was changed.") if text else mark("The summary was removed.")
+        self._notice.post_undo(lambda: tr(words), lambda: conversation.sum_up(id, before))
+
+    def answer(self, conversation: Conversation) -> None:
+        """Continue the last answer if it stopped before its end, or generate one again."""
         if conversation.continue_answer() or conversation.answer_again():
             self._submit(conversation)
 

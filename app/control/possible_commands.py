@@ -30,7 +30,7 @@ def allow_what_is_possible(window: Window, open_chats: OpenChats, engine: Engine
 
     conditions: tuple[tuple[Callable[[], bool], tuple[str, ...]], ...] = (
         (written, ("find_in_chat", "export_chat", "to_start", "to_end")),
-        (answered, ("again", "copy_answer", "copy_code")),
+        (answered, ("again", "sum_up", "copy_answer", "copy_code")),
         (stored, ("rename_chat", "first_line", "pin_chat", "delete_chat")),
         (some_chats, ("export_all", "next_chat", "previous_chat")),
         (lambda: not window.find_bar.isHidden(), ("find_next", "find_previous")),

@@ -61,6 +61,12 @@ WINDOW = (
         choices=(("off", mark("Off")), ("on", mark("On"))),
     ),
     Setting(
+        "window", "summaries", "choice", "ask", mark("Summaries of long chats"),
+        mark("When a chat has nearly filled the context, the model sums up the oldest messages and goes on with the "
+             "summary in their place. You can read, change and remove it; the messages stay."),
+        choices=(("ask", mark("Ask me")), ("on", mark("By itself")), ("off", mark("Never"))),
+    ),
+    Setting(
         "window", "read_pages", "choice", "on", mark("Offer to read linked pages"),
         mark("A link in your message gets a button that reads the page and attaches its text. Chickadee connects "
              "only when you press the button."),

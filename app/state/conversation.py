@@ -19,6 +19,7 @@ from app.state.conversation_events import ConversationEvents
 from app.state.draft import MessageDraft
 from app.state.prompt import drop_oldest_turns, prompt_of, turns_to_free, with_draft
 from app.state.saving import ChatSaver
+from app.state.summary import turns_of
 from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, storable, title_of
 from app.store.chat_store import ChatRow, ChatStore
 from app.store.tree import Deleted, Tree, chosen_from
@@ -225,6 +226,21 @@ class Conversation(ConversationEvents):
         self.remedies = ()
         self.update_entry(forget_turns=max(0, self.chat.forget_turns + turns))
 
+    def sum_up(self, id: str, summary: str, forget_turns: int | None = None) -> None:
+        """Have the model read `summary` from now on in place of message `id` and all above it; "" takes that back.
+
+        `forget_turns`: how many turns are then still left out; None: as many as now.
+        """
+        if id in self.tree:
+            message = replace(self.tree[id], summary=storable(summary).strip())
+            self.tree.put(message)
+            self.messages, self.remedies = self.tree.branch(), ()
+            self.save(message)
+            if forget_turns is not None:
+                self.update_entry(forget_turns=max(0, forget_turns))
+            self.branch_changed.emit(self)
+            self.context_changed.emit(self)
+
     def offer(self, remedy: Remedy) -> None:
         """Offer one more remedy for a chat that is too long."""
         if self._refused and not self.busy:
@@ -291,8 +307,10 @@ class Conversation(ConversationEvents):
         """End the answer with a problem; the text written so far is kept."""
         if self.answer is not None:
             self.remedies = remedies
-            if sentence and sentence.code == TOO_LONG and not (self.answer.text or self.answer.continues):
-                self._refused = self.answer.message.id
+            if sentence and sentence.code == TOO_LONG:
+                self.remedies = self._with_summary(remedies)
+                if not (self.answer.text or self.answer.continues):
+                    self._refused = self.answer.message.id
             self._end(self.answer.failed(reason, sentence, detail))
 
     def checkpoint(self) -> None:
@@ -385,10 +403,14 @@ class Conversation(ConversationEvents):
         self._update(message)
         if message.stop_reason == "context":
             turns = turns_to_free(self.prompt(), self.chat.forget_turns)
-            self.remedies = (Remedy("forget_turns", turns=turns),) if turns else ()
+            self.remedies = self._with_summary((Remedy("forget_turns", turns=turns),) if turns else ())
         self.answer = None
         self.phase_changed.emit(self)
         self.answer_ended.emit(self, message)
+
+    def _with_summary(self, remedies: tuple[Remedy, ...]) -> tuple[Remedy, ...]:
+        """Return the remedies, that of summing up the oldest turns first if there is more than one turn."""
+        return (Remedy("sum_up"), *remedies) if len(turns_of(self.messages)) > 1 else remedies
 
     def _row(self) -> ChatRow | None:
         """Return the chat as it is to be stored; None while nothing of it is."""

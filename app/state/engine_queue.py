@@ -65,6 +65,7 @@ class EngineQueue:
         if conversation not in self._waiting:
             self._waiting.append(conversation)
         self.model.wake()
+        self.idle.cut_short()
         self.guests.give_way()
         self._start_next()
 
@@ -74,6 +75,7 @@ class EngineQueue:
             self.guests.heard(events.Failed(request.id, self._private()))
             return
         self.guests.take(request)
+        self.idle.cut_short()
         if self.state.path is None or self.state.phase == "failed":
             self.guests.fail_waiting(Sentence.of("no_model.loaded"))
         elif self.guests.waiting:

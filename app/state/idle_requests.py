@@ -1,4 +1,4 @@
-"""Requests to the engine beside the answers: counting, reading ahead, titles, its memory and reports. Knows no Qt.
+"""Requests to the engine beside the answers: counts, reading ahead, titles, summaries, reports. Knows no Qt.
 
 Whoever waits for one is told: a callback is called once, with None if there is no answer.
 """
@@ -13,7 +13,7 @@ from app.settings.resolve import Options
 from app.state.conversation import Conversation
 from app.state.engine_model import EngineModel
 from app.state.engine_state import ReadAheadProgress
-from app.state.prompt import drop_oldest_turns
+from app.state.prompt import as_seen, drop_oldest_turns
 from common.sentences import Sentence
 from engine.client import EngineClient, Heard
 from engine.protocol import events, requests
@@ -21,6 +21,7 @@ from engine.protocol import events, requests
 CountCallback = Callable[[events.Counted | None], object]
 TitleCallback = Callable[[str | None], object]
 NO_MODEL = Sentence.of("no_model.loaded")
+SummaryCallback = Callable[[str | Sentence | None], object]
 OTHER_WORK = ("cancelled", "no_model")  # codes of failures after which the same request may succeed later
 
 
@@ -32,6 +33,7 @@ class IdleRequests:
 
     def __init__(self, client: EngineClient, model: EngineModel, busy: Callable[[], bool]) -> None:
         self._client, self._model, self._busy = client, model, busy
+        self._summing_up = 0  # id of the request for a summary
         self._read: tuple[object, ...] | None = None  # the state of the chat that the engine was last told to read
 
     def count(self, texts: tuple[str, ...], conversation: Conversation, done: CountCallback) -> None:
@@ -60,6 +62,45 @@ class IdleRequests:
 
         self._send(requests.Title(0, messages, conversation.cache_id, most, thinking), heard)
 
+    def sum_up(
+        self, conversation: Conversation, question: tuple[requests.Message, ...], most: int, done: SummaryCallback
+    ) -> None:
+        """Have an idle engine answer `question`, whose beginning is the chat's, in at most `most` tokens.
+
+        `done` gets the answer, None if the engine has other work, which cuts the answer short, or why it failed.
+        """
+        host = self._model.state.host
+        if self._busy() or (host and not conversation.chat.may_leave_for(host)):
+            done(None)
+            return
+        options = self._model.options_for(conversation)
+        request = replace(
+            options.generate,
+            messages=self._model.prompt(options, as_seen(question, sees=False)),
+            sampling=replace(options.generate.sampling, temperature=0.0),
+            sampling_thinking=None,
+            thinking=replace(options.generate.thinking, mode="off"),
+            max_tokens=most,
+            chat=conversation.cache_id,
+            background=True,
+        )
+        pieces: list[str] = []
+
+        def heard(event: events.Event) -> None:
+            if isinstance(event, events.Text):
+                pieces.append(event.text)
+            elif isinstance(event, events.Finished | events.Failed):
+                self._summing_up = 0
+                done(_outcome(event, "".join(pieces)))
+
+        self.forget_read()
+        self._summing_up = self._send(request, heard)
+
+    def cut_short(self) -> None:
+        """Stop a summary that is being written."""
+        if self._summing_up:
+            self._client.cancel(self._summing_up)
+
     def read_ahead(self, conversation: Conversation) -> None:
         """Let an idle engine read this chat ahead, because the user opened the chat and may continue it.
 
@@ -73,12 +114,13 @@ class IdleRequests:
             return
         chat, options = conversation.chat, self._model.options_for(conversation)
         thinking, power = options.generate.thinking, options.generate.power
-        read = (chat.id, chat.leaf_id, chat.forget_turns, chat.options, options.system_prompt, thinking, files)
+        messages = conversation.certain_prompt()
+        read = (chat.id, chat.options, options.system_prompt, thinking, messages)
         if read == self._read:
             return
         self.forget_read()
         self._read = read
-        if messages := conversation.certain_prompt():
+        if messages:
             prompt = self._model.prompt(options, messages)
             request = requests.Prepare(0, prompt, chat=conversation.cache_id, thinking=thinking, power=power)
             state.change(read_ahead=ReadAheadProgress(chat.id, 0, 0, 0))
@@ -114,10 +156,12 @@ class IdleRequests:
         messages = drop_oldest_turns(conversation.prompt(), conversation.chat.forget_turns)
         return self._model.prompt(options, messages)
 
-    def _send(self, request: requests.Request, heard: Heard = lambda _event: None) -> None:
-        """Send the request if a model is loaded; `heard` gets its one last event in any case."""
-        if not (self._model.usable and self._client.submit(request, heard, hold=False)):
+    def _send(self, request: requests.Request, heard: Heard = lambda _event: None) -> int:
+        """Send the request if a model is loaded, and return its id; `heard` gets its last event in any case."""
+        id = self._client.submit(request, heard, hold=False) if self._model.usable else 0
+        if not id:
             heard(events.Failed(0, NO_MODEL))
+        return id
 
     def _hear_read_ahead(self, read: tuple[object, ...], event: events.Event) -> None:
         """Show the progress; a failure is silent, because the user did not ask for it."""
@@ -132,3 +176,10 @@ class IdleRequests:
             state.change(read_ahead=None, context_tokens=event.cached_tokens, context_chat=chat)
         else:
             state.change(read_ahead=None)
+
+
+def _outcome(event: events.Finished | events.Failed, text: str) -> str | Sentence | None:
+    """Return the text of an answer that has ended; None if it was cut short, or why it failed."""
+    if isinstance(event, events.Failed):
+        return None if event.code in OTHER_WORK else event.sentence
+    return None if event.statistics.stop_reason == "cancelled" else text

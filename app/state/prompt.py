@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.attachments.attachment import Attachment, pictures_in, with_attachments
 from app.store.chat import ChatMessage
-from app.words import tr, tr_n
+from app.words import mark, tr, tr_n
 from common.reasoning import without_thoughts
 from engine.protocol.events import Counted
 from engine.protocol.requests import Message
@@ -16,6 +16,7 @@ TITLE_LENGTH = 40
 # The share of a full context's text that is kept. The rest is room for the next answers, as much as the engine leaves.
 KEPT_SHARE = 0.75
 UNSEEN = "[A picture, which you cannot see.]"  # for the model, in place of a picture
+SUMMED_UP = "Earlier in this conversation, summed up:\n"  # for the model, before a summary
 
 
 def prompt_of(messages: Sequence[ChatMessage], continuing: bool = False) -> tuple[Message, ...]:
@@ -23,10 +24,12 @@ def prompt_of(messages: Sequence[ChatMessage], continuing: bool = False) -> tupl
 
     Files come before the question about them, answers lose their thoughts, empty messages are left out, and neighbours
     of one role are joined: some chat templates refuse two turns of one role in a row, which a failed answer would leave
-    behind. An answer that is being continued keeps its thoughts.
+    behind. An answer that is being continued keeps its thoughts. A summary stands in a system message for the messages
+    above it, so that it stays when turns are left out.
     """
-    turns: list[Message] = []
-    for message in messages:
+    summed_up = last_summed_up(messages)
+    turns = [Message("system", SUMMED_UP + messages[summed_up - 1].summary)] if summed_up else []
+    for message in messages[summed_up:]:
         content = message.content
         if message.role == "assistant" and not (continuing and message is messages[-1]):
             content = without_thoughts(content)
@@ -40,6 +43,11 @@ def prompt_of(messages: Sequence[ChatMessage], continuing: bool = False) -> tupl
         else:
             turns.append(Message(message.role, text, pictures=pictures))
     return tuple(turns)
+
+
+def last_summed_up(messages: Sequence[ChatMessage]) -> int:
+    """Return how many of the branch's first messages the last summary stands for; 0 without one."""
+    return next((number for number in range(len(messages), 0, -1) if messages[number - 1].summary), 0)
 
 
 def with_draft(messages: Sequence[ChatMessage], files: Sequence[Attachment]) -> tuple[Message, ...]:
@@ -63,14 +71,23 @@ def as_seen(messages: Sequence[Message], sees: bool) -> tuple[Message, ...]:
 
 
 def with_system(text: str, prompt: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the prompt with the user's instructions in front, if there are any."""
-    return (Message("system", text), *prompt) if text else tuple(prompt)
+    """Return the prompt with the user's instructions in front, if there are any, in one message with a summary."""
+    pinned, turns = split_pinned(prompt)
+    whole = "\n\n".join(filter(None, (text, *(message.content for message in pinned))))
+    return (Message("system", whole), *turns) if whole else turns
+
+
+def split_pinned(prompt: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """Return the system messages at the beginning, which always stay, and the turns."""
+    first = next((number for number, message in enumerate(prompt) if message.role != "system"), len(prompt))
+    return tuple(prompt[:first]), tuple(prompt[first:])
 
 
 def drop_oldest_turns(prompt: Sequence[Message], turns: int) -> tuple[Message, ...]:
-    """Return the prompt without its `turns` oldest turns; empty if it has no more turns than that."""
-    starts = [number for number, message in enumerate(prompt) if message.role == "user"]
-    return tuple(prompt[starts[turns] :] if turns < len(starts) else ())
+    """Return the prompt without its `turns` oldest turns; without any turn if it has no more than that."""
+    pinned, rest = split_pinned(prompt)
+    starts = [number for number, message in enumerate(rest) if message.role == "user"]
+    return (*pinned, *(rest[starts[turns] :] if turns < len(starts) else ()))
 
 
 def turns_to_free(prompt: Sequence[Message], forgotten: int) -> int:
@@ -98,7 +115,8 @@ def _characters(messages: Iterable[Message]) -> int:
 class ContextParts:
     """The parts of a chat to be counted, as texts.
 
-    `turns` is how many turns are left out; `next_title` is the beginning of the turn that would be left out next.
+    `pinned`: the instructions, and a summary if the chat is `summed_up`. `turns` is how many turns are left out;
+    `next_title` is the beginning of the turn that would be left out next.
     """
 
     pinned: str
@@ -106,6 +124,7 @@ class ContextParts:
     next: str
     turns: int
     next_title: str
+    summed_up: bool = False
 
     def texts(self) -> tuple[str, ...]:
         return (self.pinned, self.forgotten, self.next)
@@ -113,6 +132,7 @@ class ContextParts:
 
 def context_parts(instructions: str, prompt: Sequence[Message], turns: int) -> ContextParts:
     """Split a prompt, without its instructions, of which the `turns` oldest turns are left out."""
+    summary, prompt = split_pinned(prompt)
     starts = [number for number, message in enumerate(prompt) if message.role == "user"]
     left_out = min(turns, max(len(starts) - 1, 0))
     kept = drop_oldest_turns(prompt, left_out)
@@ -120,7 +140,8 @@ def context_parts(instructions: str, prompt: Sequence[Message], turns: int) -> C
     oldest = kept[: len(kept) - len(later)] if later else ()  # the last turn is never left out
     title = " ".join(oldest[0].content.split()) if oldest else ""
     title = title if len(title) <= TITLE_LENGTH else title[: TITLE_LENGTH - 1] + "…"
-    return ContextParts(instructions, _text(prompt[: len(prompt) - len(kept)]), _text(oldest), left_out, title)
+    pinned = "\n\n".join(filter(None, (instructions, _text(summary))))
+    return ContextParts(pinned, _text(prompt[: len(prompt) - len(kept)]), _text(oldest), left_out, title, bool(summary))
 
 
 def context_lines(parts: ContextParts, used: int, n_ctx: int, counted: Counted | None) -> list[str]:
@@ -128,7 +149,9 @@ def context_lines(parts: ContextParts, used: int, n_ctx: int, counted: Counted |
     pinned, forgotten, after = counted.texts if counted else (None, None, None)
     lines = [tr("{used:,} of {n_ctx:,} tokens of context used", used=used, n_ctx=n_ctx)]
     if parts.pinned:
-        lines.append(tr("Always kept: the instructions{size}", size=_size(pinned)))
+        words = mark("Always kept: the instructions and the summary{size}")
+        words = words if parts.summed_up else mark("Always kept: the instructions{size}")
+        lines.append(tr(words, size=_size(pinned)))
     if parts.turns:
         which = tr_n("the oldest turn", "the oldest {n} turns", parts.turns)
         lines.append(tr("Left out, as you chose: {which}{size}", which=which, size=_size(forgotten)))

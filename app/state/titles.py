@@ -45,7 +45,7 @@ def first_line_title(messages: Sequence[ChatMessage]) -> str:
 
 def title_question(messages: Sequence[ChatMessage]) -> str:
     """Return what the model is asked behind the chat, in the chat's language."""
-    return CHINESE if script_of(_questions_text(messages)) == "CJK" else OTHER
+    return CHINESE if questions_script(messages) == "CJK" else OTHER
 
 
 def clean_title(answer: str, messages: Sequence[ChatMessage]) -> str:
@@ -93,6 +93,6 @@ def _script(sign: str) -> str:
     return FAMILIES.get(name, name)
 
 
-def _questions_text(messages: Sequence[ChatMessage]) -> str:
-    """Return the words of the chat's questions."""
-    return "\n".join(message.content for message in messages if message.role == "user")
+def questions_script(messages: Sequence[ChatMessage]) -> str:
+    """Return the script of the chat's questions, as `script_of` does."""
+    return script_of("\n".join(message.content for message in messages if message.role == "user"))

@@ -37,6 +37,7 @@ class ChatMessage:
         thought_seconds: how long the model thought before it answered; None if it did not or nothing was measured.
         edited_at: when the user wrote this version of an answer; None for what a model wrote.
         attachments: files of a user's message.
+        summary: text that the model reads in place of this message and all above it; "" if it reads the messages.
     """
 
     chat_id: str
@@ -54,6 +55,7 @@ class ChatMessage:
     deleted_at: float | None = None
     thought_seconds: float | None = None
     edited_at: float | None = None
+    summary: str = ""
     attachments: tuple[Attachment, ...] = ()
 
     @property

@@ -255,6 +255,8 @@ MIGRATIONS: tuple[Step, ...] = (
     # Who wrote a chat's title: the user, or a model; '' for the first line, or if it is unknown.
     added("chats", "title_from TEXT NOT NULL DEFAULT ''"),
     keep_queued_messages,
+    # The text that the model reads in place of a message and all above it; '' if it reads the messages.
+    added("messages", "summary TEXT NOT NULL DEFAULT ''"),
 )
 
 

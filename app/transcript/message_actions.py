@@ -26,7 +26,8 @@ from engine.protocol.events import Remedy
 from models.titles import title_of
 
 KEYS_IN_TEXTS = ("previous", "next")  # their keys work with the focus in one of the message's texts too
-REMEDIES = ("forget_turns", "larger_context", "smaller_kv", "other_model")  # known here; a newer engine may send others
+# Those known here; a newer engine may send others.
+REMEDIES = ("sum_up", "forget_turns", "larger_context", "smaller_kv", "other_model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,6 +405,8 @@ class RemedyButtons(Live, Flow):
 
 
 def remedy_label(remedy: Remedy) -> str:
+    if remedy.kind == "sum_up":
+        return tr("Sum up the oldest messages")
     if remedy.kind == "forget_turns":
         return tr_n("Leave out the oldest turn", "Leave out the oldest {n} turns", remedy.turns)
     if remedy.kind == "other_model":

@@ -90,6 +90,9 @@ class MessageColumn(SelectionScope):
         for id in [id for id in self._views if id not in shown]:
             self._delete_view(id)  # before the rows change, because the focus may move among them
         self._messages = list(messages)
+        for message in messages:
+            if view := self._views.get(message.id):
+                view.show_summary(message.summary)
         self._rows = {message.id: row for row, message in enumerate(self._messages)}
         self._estimate_heights()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
@@ -13,10 +15,11 @@ from app.look.theme import SIZES
 from app.words import mark, tr
 
 MAX_LINES = 16
+Edited = Literal["message", "answer", "summary"]
 
 
 class MessageEditor(Live, QFrame):
-    """The editor of one message: of the user's, whose new wording is sent, or of an answer (`is_answer`).
+    """The editor of one message: of the user's, whose new wording is sent, of an answer, or of a summary.
 
     `action_requested` carries the editor's text with `send`, `leave` or, at each keystroke, `note`. `height_changed`:
     the editor needs another height.
@@ -25,14 +28,14 @@ class MessageEditor(Live, QFrame):
     action_requested = Signal(str, object)
     height_changed = Signal()
 
-    def __init__(self, text: str, parent: QWidget, is_answer: bool = False) -> None:
+    def __init__(self, text: str, parent: QWidget, of: Edited = "message") -> None:
         super().__init__(parent)
         self.setObjectName("editor")
-        self._is_answer = is_answer
-        self.text = PromptEditor(self, MAX_LINES, can_escape=True, enter_submits=not is_answer)
+        self._of: Edited = of
+        self.text = PromptEditor(self, MAX_LINES, can_escape=True, enter_submits=of == "message")
         self.text.setPlainText(text)
         self.cancel = Button(self, mark("Cancel"))
-        self.send = Button(self, mark("Save") if is_answer else mark("Send"))
+        self.send = Button(self, mark("Send") if of == "message" else mark("Save"))
         row = fill(QHBoxLayout(), None, self.cancel, self.send, gap=SIZES.gap)
         margins = (SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap)
         fill(QVBoxLayout(self), self.text, row, gap=SIZES.gap_s, margins=margins)
@@ -46,10 +49,15 @@ class MessageEditor(Live, QFrame):
         self.apply_look()
 
     def retranslate(self) -> None:
-        self.text.setAccessibleName(tr("Edit answer") if self._is_answer else tr("Edit message"))
+        names = {"message": mark("Edit message"), "answer": mark("Edit answer"), "summary": mark("Edit summary")}
+        self.text.setAccessibleName(tr(names[self._of]))
         self.cancel.setToolTip(tr("Discard the edit (Esc)"))
-        tip = tr("Save as a new version; the old one is kept (Ctrl+Enter)")
-        self.send.setToolTip(tip if self._is_answer else tr("Send as a new version; the old one is kept (Enter)"))
+        tips = {
+            "message": mark("Send as a new version; the old one is kept (Enter)"),
+            "answer": mark("Save as a new version; the old one is kept (Ctrl+Enter)"),
+            "summary": mark("Save the summary (Ctrl+Enter)"),
+        }
+        self.send.setToolTip(tr(tips[self._of]))
 
     def height_for(self, width: int) -> int:
         """Return the editor's height at a width of `width` pixels."""

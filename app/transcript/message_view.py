@@ -41,6 +41,7 @@ from app.transcript.message_actions import (
 )
 from app.transcript.message_editor import MessageEditor
 from app.transcript.source_links import SourceLinks
+from app.transcript.summary_box import SummaryBox
 from app.words import escaped_html, mark, tr, worded
 from common.sentences import decode_sentence
 from engine.protocol.events import Remedy
@@ -60,8 +61,9 @@ class MessageView(Live, QWidget):
     """One message. `height_changed`: the height for the present width is another one.
 
     `action_requested` carries an action's name and None; `remedy` and a Remedy; `models` and the menu to fill with
-    models; `source` and the numbers of an attachment and of a passage in it; or `send`, `note` or `leave` and the text
-    in the editor, which is to be sent, is being typed, or is discarded.
+    models; `summary` and the new text of the summary below the message; `source` and the numbers of an attachment and
+    of a passage in it; or `send`, `note` or `leave` and the text in the editor, which is to be sent, is being typed, or
+    is discarded.
     """
 
     height_changed = Signal()
@@ -87,12 +89,14 @@ class MessageView(Live, QWidget):
         attached = [each for each in message.attachments if not each.from_collection]
         self.files = SentFiles(attached, self) if attached else None
         self.source_links: SourceLinks | None = None
+        self.summary: SummaryBox | None = None
         self.remedy_buttons = RemedyButtons(self)
         self.remedy_buttons.chosen.connect(lambda remedy: self.action_requested.emit("remedy", remedy))
         self.message_actions = MessageActions(self)
         self.message_actions.triggered.connect(self._perform)
         self.row = ActionRow(self.message_actions, self, right=message.role == "user")
         self._make_body(message, streaming, ahead)
+        self._make_summary()
         self.apply_look()
 
     @property
@@ -130,6 +134,14 @@ class MessageView(Live, QWidget):
         self._update_labels()
         self.height_changed.emit()
 
+    def show_summary(self, text: str) -> None:
+        """Show another summary below the message, "" for none."""
+        if text != self.message.summary:
+            self.message = replace(self.message, summary=text)
+            self._make_summary()
+            self.place_parts()
+            self.height_changed.emit()
+
     def set_position(self, position: MessagePosition, remedies: tuple[Remedy, ...] = ()) -> None:
         """Set the message's position in its chat; only the last message has remedies to choose from."""
         self.position = replace(position, has_remedies=bool(remedies))
@@ -146,7 +158,9 @@ class MessageView(Live, QWidget):
     def edit(self, text: str) -> None:
         """Open the editor with `text` in place of the message."""
         if self.editor is None:
-            editor = self.editor = MessageEditor(text, self, is_answer=self.message.role == "assistant")
+            editor = self.editor = MessageEditor(
+                text, self, of="answer" if self.message.role == "assistant" else "message"
+            )
             editor.action_requested.connect(self._editor_action)
             editor.height_changed.connect(self.height_changed)
             editor.show()
@@ -162,7 +176,9 @@ class MessageView(Live, QWidget):
 
     def pinned(self) -> bool:
         """Return whether deleting this view would lose typed text, a selection, a streamed answer or the focus."""
-        if self.editor is not None or self.streaming or self.has_focus():
+        if self.editor is not None or (self.summary is not None and self.summary.editor is not None):
+            return True
+        if self.streaming or self.has_focus():
             return True
         return any(text.textCursor().hasSelection() for text in self.texts())
 
@@ -239,9 +255,9 @@ class MessageView(Live, QWidget):
     def _bubble_width(self, width: int) -> int:
         return min(int(width * SIZES.user_width), self._natural + 2 * SIZES.gap_l)
 
-    def _parts_below(self) -> list[Label | RemedyButtons | SourceLinks]:
+    def _parts_below(self) -> list[Label | RemedyButtons | SourceLinks | SummaryBox]:
         before = [self._labels.get(name) for name in ("sources", "problem", "aside")]
-        parts = [self.source_links, *before, self.remedy_buttons, self._labels.get("details")]
+        parts = [self.source_links, *before, self.remedy_buttons, self._labels.get("details"), self.summary]
         return [part for part in parts if part is not None and not part.isHidden()]
 
     # --- body and labels --------------------------------------------------------------------------------------------
@@ -295,6 +311,20 @@ class MessageView(Live, QWidget):
         self.row.setToolTip(escaped_html(facts) if facts else "")  # a server names its models as it likes
         self._show_actions()
         self.place_parts()
+
+    def _make_summary(self) -> None:
+        """Make, change or remove the box with the summary."""
+        text = self.message.summary
+        if self.summary is None and text:
+            self.summary = SummaryBox(text, self)
+            self.summary.changed.connect(lambda text: self.action_requested.emit("summary", text))
+            self.summary.height_changed.connect(self.height_changed)
+            self.summary.show()
+        elif self.summary is not None and text:
+            self.summary.show_text(text)
+        elif self.summary is not None:
+            discard(self.summary)
+            self.summary = None
 
     def _show_sources(self, answer: bool) -> None:
         sources = found_sources(self.message.sources) if answer else []

@@ -546,10 +546,11 @@ class Remedy:
 
     `forget_turns`: send again with `turns` added to Generate.forget_turns. `larger_context`: load again with `n_ctx`.
     `smaller_kv`: load again with `kv_type` and `n_ctx`, which then fits this computer's memory. `other_model`, which
-    the window adds: load the model at `path` with `n_ctx`.
+    the window adds: load the model at `path` with `n_ctx`. `sum_up`, which the window adds too: have the model sum up
+    the oldest turns.
     """
 
-    kind: Literal["forget_turns", "larger_context", "smaller_kv", "other_model"]
+    kind: Literal["forget_turns", "larger_context", "smaller_kv", "other_model", "sum_up"]
     turns: int = 0
     n_ctx: int = 0
     kv_type: KVType = DEFAULT_KV_TYPE
