@@ -89,7 +89,7 @@ COMMANDS = (
     Command("chat", "chat_options", mark("&Instructions and persona…"), ("Ctrl+Shift+O",)),
     Command("chat", "rename_chat", mark("&Rename chat"), ("Ctrl+Shift+R",)),
     Command("chat", "first_line", mark("Use first &line as title"), ()),
-    Command("chat", "sum_up", mark("S&um up the oldest messages"), ()),
+    Command("chat", "sum_up", mark("Su&m up the oldest messages"), ()),
     Command("chat", "pin_chat", mark("Pin &or unpin chat"), ("Ctrl+Shift+P",)),
     Command("chat", "new_folder", mark("New &folder"), ()),
     Command("chat", "delete_chat", mark("&Delete chat"), ("Ctrl+Shift+Backspace",)),

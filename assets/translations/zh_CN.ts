@@ -756,6 +756,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Su&amp;m up the oldest messages</source>
+    <translation>总结最早的消息(&amp;M)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Take a screens&amp;hot</source>
     <translation>截屏(&amp;H)</translation>
   </message>
@@ -1096,11 +1101,6 @@
     <location filename="../../app/composer/page_offers.py"/>
     <source>The message has a link. {key} reads the page: {address}</source>
     <translation>消息中有链接。按 {key} 读取网页：{address}</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/queued_message.py"/>
-    <source>Edit</source>
-    <translation>编辑</translation>
   </message>
   <message>
     <location filename="../../app/composer/queued_message.py"/>
@@ -1658,6 +1658,16 @@
   </message>
   <message>
     <location filename="../../app/control/message_controller.py"/>
+    <source>The summary was changed.</source>
+    <translation>已修改总结。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
+    <source>The summary was removed.</source>
+    <translation>已移除总结。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/message_controller.py"/>
     <source>This is a new chat with copies of the messages up to here.</source>
     <translation>这是一个新对话，包含到此为止的消息副本。</translation>
   </message>
@@ -2010,6 +2020,47 @@
     <location filename="../../app/control/storage_controller.py"/>
     <source>The deleted data is still in the file and will be removed later.</source>
     <translation>已删除的数据仍在文件中，稍后会被清除。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/summary_controller.py"/>
+    <source>Sum up</source>
+    <translation>总结</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/summary_controller.py"/>
+    <source>The model wrote no summary. Leave out the oldest messages instead, or use another model.</source>
+    <translation>模型没有写出总结。请改为省略最早的消息，或换用其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/summary_controller.py"/>
+    <source>The newest messages alone fill the context: summing up older ones does not help.</source>
+    <translation>仅最新的消息就已占满上下文，总结更早的消息没有帮助。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/summary_controller.py"/>
+    <source>The oldest messages are being summed up…</source>
+    <translation>正在总结最早的消息…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/summary_controller.py"/>
+    <source>The oldest turn was summed up.</source>
+    <translation>已总结最早的一轮对话。</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/summary_controller.py"/>
+    <source>The oldest {n} turns were summed up.</source>
+    <extracomment>n = 1: The oldest turn was summed up.</extracomment>
+    <translation><numerusform>已总结最早的 {n} 轮对话。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/summary_controller.py"/>
+    <source>This chat has nearly filled the context. Its oldest messages can be summed up for the model.</source>
+    <translation>此对话的上下文已接近用满。可以为模型总结最早的消息。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/summary_controller.py"/>
+    <source>This chat is short: there is nothing to sum up yet.</source>
+    <translation>此对话还很短，暂时没有可总结的内容。</translation>
   </message>
   <message>
     <location filename="../../app/control/title_controller.py"/>
@@ -5834,6 +5885,16 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Ask me</source>
+    <translation>询问我</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>By itself</source>
+    <translation>自动</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Chickadee connects only when you search for models, download them, check for new ones, use one on a server, or have a web page read. “Never” forbids all of this.</source>
     <translation>Chickadee 只在你搜索、下载或检查新模型、使用服务器上的模型或让它读取网页时才连接网络。选择“从不”会禁止以上全部。</translation>
   </message>
@@ -5957,6 +6018,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Summaries of long chats</source>
+    <translation>长对话的总结</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>System default</source>
     <translation>系统默认</translation>
   </message>
@@ -5999,6 +6065,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>When I ask for it</source>
     <translation>仅在我要求时</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>When a chat has nearly filled the context, the model sums up the oldest messages and goes on with the summary in their place. You can read, change and remove it; the messages stay.</source>
+    <translation>当对话的上下文接近用满时，模型会总结最早的消息，并用总结代替它们继续对话。你可以查看、修改和移除总结；原消息会保留。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -6630,6 +6701,7 @@
     <location filename="../../app/composer/tray.py"/>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
+    <location filename="../../app/transcript/summary_box.py"/>
     <source>Remove</source>
     <translation>移除</translation>
   </message>
@@ -6657,6 +6729,7 @@
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
+    <location filename="../../app/control/summary_controller.py"/>
     <location filename="../../app/sidebar/sidebar.py"/>
     <source>Stop</source>
     <translation>停止</translation>
@@ -6668,6 +6741,12 @@
     <location filename="../../app/transcript/find_bar.py"/>
     <source>{words} ({keys})</source>
     <translation>{words} ({keys})</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/queued_message.py"/>
+    <location filename="../../app/transcript/summary_box.py"/>
+    <source>Edit</source>
+    <translation>编辑</translation>
   </message>
   <message>
     <location filename="../../app/composer/snippet_popup.py"/>
@@ -7338,6 +7417,11 @@
   </message>
   <message>
     <location filename="../../app/state/prompt.py"/>
+    <source>Always kept: the instructions and the summary{size}</source>
+    <translation>始终保留：指令和总结{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/prompt.py"/>
     <source>Always kept: the instructions{size}</source>
     <translation>始终保留：指令{size}</translation>
   </message>
@@ -7853,6 +7937,11 @@
   </message>
   <message>
     <location filename="../../app/transcript/message_actions.py"/>
+    <source>Sum up the oldest messages</source>
+    <translation>总结最早的消息</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_actions.py"/>
     <source>The oldest turn is left out starting with your next message.</source>
     <translation>从下一条消息起，将略去最早的一轮对话。</translation>
   </message>
@@ -7894,8 +7983,18 @@
   </message>
   <message>
     <location filename="../../app/transcript/message_editor.py"/>
+    <source>Edit summary</source>
+    <translation>编辑总结</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_editor.py"/>
     <source>Save as a new version; the old one is kept (Ctrl+Enter)</source>
     <translation>保存为新版本，旧版本会保留 (Ctrl+Enter)</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Save the summary (Ctrl+Enter)</source>
+    <translation>保存总结 (Ctrl+Enter)</translation>
   </message>
   <message>
     <location filename="../../app/transcript/message_editor.py"/>
@@ -7951,6 +8050,16 @@
     <location filename="../../app/transcript/source_links.py"/>
     <source>Source: {name}</source>
     <translation>来源：{name}</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/summary_box.py"/>
+    <source>Summary</source>
+    <translation>总结</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/summary_box.py"/>
+    <source>Summed up. From here on, the model reads this in place of the messages above:</source>
+    <translation>已总结。从这里开始，模型读取以下内容来代替上面的消息：</translation>
   </message>
   <message>
     <location filename="../../app/transcript/welcome.py"/>

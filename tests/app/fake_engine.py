@@ -231,6 +231,9 @@ def answer_as_asked(request: requests.Generate, words: str, model: events.ModelI
     if "full" in words:
         say(events.Text(request.id, "Half an answer"))
         finish(request, "context", 2)
+    elif "brim" in words:
+        say(events.Text(request.id, f"echo: {words}"))
+        finish(request, "end", 3500)
     elif "hang" in words:
         say(events.Text(request.id, "The partial answer"))
         time.sleep(3600)

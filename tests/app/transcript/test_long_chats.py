@@ -76,6 +76,7 @@ def test_a_chat_that_is_too_long_forgets_turns_and_remembers_it(
     view = chickadee.window.transcript.views[-1]
     assert view.label_text("problem").startswith("This chat needs 5,000 tokens, the context holds 4,096. Leave out")
     assert [button.text() for button in view.remedy_buttons.buttons] == [
+        "Sum up the oldest messages",
         "Leave out the oldest 2 turns",
         "Use a context of 8,192 tokens",
         "Use a context of 16,384 tokens, stored in less memory",
