@@ -113,7 +113,11 @@ class SummaryController(QObject):
     def _ask(self, conversation: Conversation) -> None:
         words = mark("This chat has nearly filled the context. Its oldest messages can be summed up for the model.")
         self._notice.post(
-            lambda: tr(words), lambda: tr("Sum up"), lambda: self.start(conversation), topic=TOPIC, of_chat=True
+            lambda: tr(words),
+            lambda: tr("Sum up"),
+            lambda: self.start(conversation),
+            topic=TOPIC,
+            chat=conversation.chat.id,
         )
 
     # --- step by step -------------------------------------------------------------------------------------------------

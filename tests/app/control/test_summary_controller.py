@@ -17,7 +17,7 @@ from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done
 from tests.app.transcript.test_long_chats import ask_and_wait, choose, prepared
 
-LONG = "x" * 3000  # characters; with its echo a turn of 1,500 tokens, of which one may stay
+LONG = "word " * 599 + "word"  # with its echo a turn of 1,500 tokens, of which one may stay
 SUMMARY = f"echo: {OTHER}"
 
 
