@@ -68,7 +68,7 @@ class SummaryController(QObject):
         window.closing.connect(self.stop)
 
     def start(self, conversation: Conversation, then: Callable[[], object] = lambda: None) -> None:
-        """Sum up the chat's oldest turns, then call `then`."""
+        """Have the chat's oldest turns summed up, then call `then`."""
         if self._run is not None and self._run.conversation is conversation:
             return
         self.stop()
@@ -78,7 +78,7 @@ class SummaryController(QObject):
         self._next()
 
     def start_and_answer(self, conversation: Conversation) -> None:
-        """Sum up a chat that was too long to be answered, then answer it."""
+        """Have a chat summed up that was too long to be answered, then answer it."""
         last = conversation.messages[-1]
         again = last.role == "assistant" and not last.content
         self.start(conversation, partial(self._messages.answer, conversation) if again else lambda: None)
@@ -93,7 +93,7 @@ class SummaryController(QObject):
     # --- when ---------------------------------------------------------------------------------------------------------
 
     def _answer_ended(self, conversation: Conversation, answer: ChatMessage) -> None:
-        """Sum up a chat that has become long, or ask the user whether to."""
+        """Have a chat summed up that has become long, or ask the user whether to."""
         state, wanted = self._engine.state, self._settings.values[SETTING]
         if state.model is None or state.host or wanted == "off":
             return

@@ -300,7 +300,7 @@ def test_a_card_says_what_is_known_of_a_model(open_models: ModelsDialog, qtbot: 
     here = dict(open_models.rows[BUILT_IN].row.details)
     assert here["Speculative decoding"] == "yes"
     assert here["Chat template"] == "its own"
-    assert "llama · 135M weights · Q4_1 · vocabulary of 49,152 tokens" in here["Model"]
+    assert "llama · 135M parameters · Q4_1 · vocabulary of 49,152 tokens" in here["Model"]
     assert here["Own kernels"].startswith("no: for Q4_1")
 
 

@@ -51,7 +51,7 @@ def test_without_a_bus_there_is_no_portal(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path / 'none'}")
     assert not screen.has_portal()
     if sys.platform.startswith("linux"):
-        with pytest.raises(Failure, match="took no picture"):
+        with pytest.raises(Failure, match="took no screenshot"):
             screen.screenshot_by_portal()
 
 
@@ -125,6 +125,6 @@ def test_a_user_may_give_up(bus: str) -> None:
 )
 def test_a_portal_that_refuses_is_one_sentence(bus: str, response: tuple[int, dict[str, Any]] | None) -> None:
     thread = portal(lambda _options: response)
-    with pytest.raises(Failure, match="took no picture"):
+    with pytest.raises(Failure, match="took no screenshot"):
         screen.screenshot_by_portal()
     thread.join()

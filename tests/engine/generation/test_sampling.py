@@ -267,7 +267,7 @@ def test_logits_that_are_no_numbers_are_a_failure(temperature, value):
     row = np.full(3000, value, np.float32)
     for top_k, top_p, penalty in product((0, 1, 40, 5000), (1.0, 0.95), (0.9, 1.0, 1.1)):
         settings = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, repeat_penalty=penalty)
-        with pytest.raises(Failure, match="The model computes no numbers"):
+        with pytest.raises(Failure, match="The model computes no valid numbers"):
             Sampler(settings, [5]).sample(RowLogits(row[None]))
 
 

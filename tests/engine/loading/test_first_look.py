@@ -121,7 +121,7 @@ def test_what_comes_with_chickadee_is_trusted():
         (0, Patience(), "memory"),
         (1 << 30, Patience(processor_seconds=0), "header to the end"),
         (1 << 30, Patience(clock_seconds=0), "header to the end"),
-        (1 << 30, Patience(clock_seconds=0, is_final=False), "takes long"),
+        (1 << 30, Patience(clock_seconds=0, is_final=False), "takes too long"),
     ],
 )
 def test_a_look_that_takes_too_much_is_ended(good, monkeypatch, memory, patience, words):

@@ -310,7 +310,7 @@ def test_a_damaged_model_that_computes_no_numbers_is_told(base, tmp_path, monkey
     path = write_altered(tmp_path / "model.gguf", {"llama.rope.freq_base": Value(base, F32)})
     with loaded_from(path, library()) as engine:
         for sampling, draft in product((GREEDY, Sampling(), Sampling(top_k=0)), ("off", "auto", "history-published")):
-            with pytest.raises(Failure, match="The model computes no numbers"):
+            with pytest.raises(Failure, match="The model computes no valid numbers"):
                 ask(engine, QUESTION, sampling=sampling, draft=draft)
 
 

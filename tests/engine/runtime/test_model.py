@@ -31,7 +31,7 @@ TOP = Path(__file__).resolve().parents[3]
         ("llada", {"llada__attention__causal": False}, "diffusion model"),
         ("eagle3", {}, "only drafts"),
         ("wavtokenizer-dec", {}, "speaks"),
-        ("clip", {}, "image part"),
+        ("clip", {}, "reads pictures"),
         ("llama", {"general__type": "adapter"}, "adapter"),
         ("llama", {}, "its header lacks “llama.context_length”"),
     ],
