@@ -197,8 +197,8 @@ class Sheet(Live, QDialog):
         layout.setSpacing(gap)
         for row in rows:
             self._rows += _widgets(row)
-            tall = isinstance(row, QAbstractScrollArea)
-            if tall:  # the rows above must not move when it is hidden
+            tall = int(isinstance(row, QAbstractScrollArea))
+            if isinstance(row, QAbstractScrollArea):  # the rows above must not move when it is hidden
                 policy = row.sizePolicy()
                 policy.setRetainSizeWhenHidden(True)
                 row.setSizePolicy(policy)

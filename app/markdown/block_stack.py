@@ -195,6 +195,8 @@ class BlockStack(Live, QWidget):
     def _draw_step(self) -> bool:
         """Read and show more of the growing text; return whether some of it is still to be shown."""
         text, cost, shown = self._growing, 0, False
+        if table := self._incomplete_table:
+            table.lay_out()
         while text is not None and cost < IMMEDIATE_COST and not (shown and text.is_read):
             blocks = text.read() or [WAITING]
             cost, shown = self._show_blocks(blocks, cost + READ_COST)
@@ -213,7 +215,7 @@ class BlockStack(Live, QWidget):
         """
         for number, block in enumerate(blocks):
             view = self.block_views[number] if number < len(self.block_views) else None
-            if view is None or view.block is not block:
+            if view is None or view.block != block:  # the last blocks are read anew each time, most of them as before
                 if cost >= IMMEDIATE_COST:
                     return cost, False
                 cost += layout_cost(block) + WIDGET_COST.get(block.kind, WIDGET_COST["prose"])
