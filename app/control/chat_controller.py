@@ -123,8 +123,15 @@ class ChatController(QObject):
         self._engine.idle.read_ahead(conversation)
 
     def _counted(self, conversation: Conversation, counted: Counted | None) -> None:
-        if counted and conversation is self._open_chats.current and self._engine.active is None:
-            self._engine.state.change(context_tokens=counted.prompt, context_chat=conversation.chat.id)
+        """Show the number, unless an answer has told a better one while the tokens were counted."""
+        chat, state = conversation.chat.id, self._engine.state
+        if (
+            counted
+            and conversation is self._open_chats.current
+            and not self._engine.active
+            and state.context_chat != chat
+        ):
+            state.change(context_tokens=counted.prompt, context_chat=chat)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
