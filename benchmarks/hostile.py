@@ -13,6 +13,7 @@ import random
 import time
 from dataclasses import astuple, dataclass
 
+from app.services.json_line_process import wait_for_children
 from app.services.worker_service import colour_service, math_service
 from app.wiring import Chickadee
 from benchmarks.command import benchmark_parser, print_json
@@ -105,6 +106,7 @@ def main() -> None:
                 report(name, rows[name], first=len(rows) == 1)
     math_service().close()
     colour_service().close()
+    wait_for_children()
     if options.json:
         print_json(rows)
 
