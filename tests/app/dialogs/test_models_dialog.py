@@ -43,7 +43,7 @@ def test_what_is_here_and_what_is_suggested_says_whether_it_fits(open_models: Mo
     row = open_models.rows[BUILT_IN]
     assert row.facts.text() == "135M · Q4_1 · 98 MB · built in · Apache License 2.0"
     qtbot.waitUntil(
-        lambda: re.match(r"Fits: \d+ MB of memory with 8,192", row.verdict.text()) is not None, timeout=SECONDS
+        lambda: re.match(r"Fits: [\d.]+ [MG]B of memory with 8,192", row.verdict.text()) is not None, timeout=SECONDS
     )
     assert row.verdict.property("tone") == "fits"
     suggested = open_models.rows["entry", "qwen3.5-4b"]
