@@ -48,6 +48,7 @@ class SummaryBox(Live, QFrame):
             editor.action_requested.connect(self._editor_action)
             editor.height_changed.connect(self.height_changed)
             self._column.addWidget(editor)
+            editor.show()  # before the box is measured
             self._show_parts()
             editor.setFocus()
 

@@ -93,6 +93,7 @@ def test_the_user_changes_and_removes_a_summary(full: Chickadee, qtbot: QtBot) -
     click(qtbot, summary.edit_button)
     assert summary.editor is not None
     assert view.pinned()
+    assert summary.height() > summary.editor.height() >= summary.editor.sizeHint().height()
     summary.editor.text.setPlainText("They talked about x.")
     qtbot.keyClick(summary.editor.text, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert summaries(full)[1] == summary.text.text() == "They talked about x."
