@@ -220,7 +220,8 @@ class BlockStack(Live, QWidget):
                     return cost, False
                 cost += layout_cost(block) + WIDGET_COST.get(block.kind, WIDGET_COST["prose"])
                 self._show_block(number, block)
-            if number + 1 < len(blocks) and self._incomplete_table is self.block_views[number]:
+            shown = self.block_views[number]
+            if number + 1 < len(blocks) and isinstance(shown, TableView) and not shown.filled:
                 return cost, False
         self._clear(len(blocks))
         return cost, True

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from app.markdown.grammar import (
@@ -29,8 +30,8 @@ from common.tool_marks import without_tool_marks
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-LONG = 2_500  # characters: a paragraph of this length takes 3 ms to lay out
-LONGEST = 2 * LONG  # characters of a paragraph, and of a table's row: what is longer is cut, or is no table
+LONG = 2_500  # characters: a paragraph of this length takes 3 ms to lay out; a table has no longer row
+LONGEST = 2 * LONG  # characters of a paragraph: what is longer is cut
 LINE_COST = 20  # characters that are laid out in the time that a new line takes
 STEP = 250  # characters: a list of this length, the slowest to parse, takes 0.3 ms
 PIECE = 3_000  # characters that are split in one step: 2 ms
@@ -97,9 +98,14 @@ class Block:
         """Return the block with those of the definitions that it uses, because each block is read by itself."""
         if self.kind in ("code", "plain") or "[" not in (source := self.source):
             return self
-        labels = {label: normalize_label(label) for label in _LABEL.findall(source)}
+        labels = _labels_in(source)
         known = {(label if label[0] == "^" else key): key for label, key in labels.items() if key in definitions}
         return replace(self, links=tuple((label, definitions[key]) for label, key in known.items()))
+
+
+@lru_cache(500)  # the same finished blocks are linked after each definition below them
+def _labels_in(source: str) -> dict[str, str]:
+    return {label: normalize_label(label) for label in _LABEL.findall(source)}
 
 
 Notes = dict[str, list[Paragraph]]  # footnotes by label, in the order of their definitions, which numbers them
@@ -415,7 +421,7 @@ def table_of(token: Token) -> Block | None:
     """Return the table that a token holds; None if it has more columns or longer rows than anybody reads."""
     head, rule, *rows = token.content.split("\n")
     aligns = tuple(_align(cell) for cell in split_cells(rule))
-    if len(aligns) > COLUMNS or max(map(len, [head, *rows])) > LONGEST:
+    if len(aligns) > COLUMNS or max(map(len, [head, *rows])) > LONG:
         return None
     cells = tuple(_fitted(split_cells(row), len(aligns)) for row in (head, *rows))
     return Block("table", rows=cells, aligns=aligns)

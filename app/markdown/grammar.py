@@ -49,6 +49,7 @@ def parse(lines: Iterable[str]) -> tuple[list[Token], References]:
     return tokens, {label: (each["href"], *each["map"]) for label, each in names.get("references", {}).items()}
 
 
+@lru_cache(20_000)
 def normalize_label(label: str) -> str:
     """Normalise a link label for comparison: case and the number of spaces do not matter."""
     from markdown_it.common.utils import normalizeReference

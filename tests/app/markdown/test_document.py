@@ -435,6 +435,7 @@ def test_an_address_that_is_named_at_the_end_reaches_what_stands_above(qtbot: Qt
     for piece in ("See [it][x].\n\n", "words " * 200, "\n\nmore\n\n", "[x]: https://example.org/"):
         stack.grow(piece)
     stack.finish()
+    qtbot.waitUntil(lambda: stack.filled)
     first = stack.block_views[0]
     assert isinstance(first, ProseView)
     assert first.document().find("it").charFormat().anchorHref() == "https://example.org/"
