@@ -146,6 +146,7 @@ def _open(application: Application, data: Path | None, model: Path | None, quest
     from app.services.frames import FirstFrame
     from app.services.json_line_process import wait_for_children
     from app.services.preparation import remaining_command
+    from app.services.signals import Signals
     from app.wiring import Chickadee
 
     try:
@@ -164,22 +165,15 @@ def _open(application: Application, data: Path | None, model: Path | None, quest
             someone_is_there = False
             chickadee.window.quit()
 
-        def end_session_soon(*_: object) -> None:
-            """Have the event loop end the session: a signal's handler may run in the middle of any of our functions."""
-            QTimer.singleShot(0, end_session)
-
         application.commitDataRequest.connect(end_session)
-        for number in SIGNALS:
-            # Python runs the handler when the window's next timer does, a quarter of a second later at most.
-            signal.signal(number, end_session_soon)
+        signals = Signals(application, SIGNALS, end_session)
         # The first paint comes before the engine starts to use the processor.
         QTimer.singleShot(0, chickadee.start)
         if question is not None:
             QTimer.singleShot(0, lambda: chickadee.ask(question))
         code = application.exec()
         wait_for_children()  # those that `aboutToQuit` has closed
-        for number in SIGNALS:  # no handler of ours would run while a dialog is open
-            signal.signal(number, signal.SIG_DFL)
+        signals.close()
         if chickadee.unsaved_sentences:
             announce("\n".join(chickadee.unsaved_sentences), waits=someone_is_there)
         return code
