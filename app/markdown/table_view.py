@@ -235,11 +235,21 @@ class TableView(QScrollArea):
         self._counted = max(0, min(until, len(self.block.rows) - 1))
 
     def _wide_enough(self, widths: tuple[float, ...]) -> tuple[float, ...]:
-        """Widen columns to their longest words, up to a limit; longer words are broken."""
+        """Widen columns to their longest words, up to a limit, at the cost of columns with room to spare.
+
+        Longer words are broken.
+        """
         measure = QFontMetricsF(self.pieces[0].document().defaultFont())
         widest = [max(map(measure.horizontalAdvance, words), default=0) for words in self._longest]
         needs = [width + 2 * SIZES.gap + 2 for width in widest]
-        return tuple(max(w, min(need, SIZES.table_column)) for w, need in zip(widths, needs, strict=False))
+        least = [min(need, SIZES.table_column) for need in needs]
+        wider = [max(pair) for pair in zip(widths, least, strict=False)]
+        excess = sum(wider) - sum(widths)
+        for column in sorted(range(len(wider)), key=lambda column: least[column] - wider[column]):
+            taken = min(excess, wider[column] - least[column])
+            wider[column] -= taken
+            excess -= taken
+        return tuple(wider)
 
     def _measure(self, width: int) -> tuple[int, tuple[float, ...]]:
         """Return the table's width in a view of this width, and the columns' widths, both in pixels.

@@ -146,6 +146,16 @@ def test_long_cells_are_wrapped_before_anything_scrolls(view: TableView) -> None
     assert view.horizontalScrollBar().maximum() == 0
 
 
+def test_words_that_widen_a_column_take_their_room_from_a_wide_one(view: TableView) -> None:
+    """Else a table that fits got a scroll bar, for two pixels."""
+    rows = ("Chickadee | 12 g | here | seeds", "Wren | 9 g | south | loud", "Kinglet | 6 g | here | " + "a note " * 14)
+    head = "| Bird | Mass | Winters | Notes |\n|:--|--:|:-:|---|\n"
+    view.set_block(block(head + "\n".join(map("| {} |".format, rows))))
+    for width in range(540, 780, 20):
+        view.resize(width, view.heightForWidth(width))
+        assert view.horizontalScrollBar().maximum() == 0, width
+
+
 def test_a_table_streams_within_an_answer(qtbot: QtBot) -> None:
     answer = AnswerView()
     qtbot.addWidget(answer)
