@@ -19,7 +19,7 @@ from tests.app.conftest import CHECKOUT, SECONDS
 from tests.app.test_window import Ask, done, last_text
 
 ROOMS = tuple(f"{CHECKOUT / room}{os.sep}" for room in ("app", "common", "engine", "models"))
-MOST = 20
+MOST = 21
 
 
 def test_a_piece_of_an_answer_crosses_few_files(
