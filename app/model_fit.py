@@ -40,7 +40,7 @@ def verdict_words(verdict: Verdict | None) -> str:
         return tr("Checking whether it fits…")
     if verdict.verdict == "unknown":
         return worded(verdict.problem) or tr("Could not determine whether it fits")
-    size = show_bytes(verdict.total_bytes)
+    size = show_bytes(verdict.needed_bytes)
     if not verdict.exact:
         size = tr("about {size}", size=size)
     if verdict.verdict == "disk":
@@ -108,7 +108,7 @@ def delay_words(verdict: Verdict) -> str:
 
 def room_words(verdict: Verdict) -> str:
     """Return how much of the free memory the model takes: 'Takes 5.10 GB of 6.30 GB free memory'."""
-    size, free = show_bytes(verdict.total_bytes), show_bytes(verdict.available_bytes)
+    size, free = show_bytes(verdict.needed_bytes), show_bytes(verdict.available_bytes)
     return tr("Takes {size} of {free} free memory", size=size, free=free)
 
 
@@ -130,7 +130,7 @@ def choices_words(verdicts: Mapping[str, Verdict]) -> str:
     for words, verdict in verdicts.items():
         if verdict.total_bytes:
             measured = speed_words(verdict)
-            texts.append(f"{words} {show_bytes(verdict.total_bytes)}" + (f" ({measured})" if measured else ""))
+            texts.append(f"{words} {show_bytes(verdict.needed_bytes)}" + (f" ({measured})" if measured else ""))
     return tr("Memory: {choices}", choices=" · ".join(texts)) if len(texts) > 1 else ""
 
 

@@ -146,6 +146,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     problem: Sentence | None = None
 
     @property
+    def needed_bytes(self) -> int:
+        """Bytes that the model needs: other chats are kept only where there is room for them."""
+        return self.total_bytes - self.parts.get(KEPT_CHATS, 0)
+
+    @property
     def line(self) -> str:
         """Summary for the terminal, like 'fits: 1.42 GB with 32,768 tokens'; 'about' marks an estimate."""
         if self.verdict == "unknown":
@@ -153,7 +158,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         about = "" if self.exact else "about "
         if self.verdict == "no":
             most = f"; a context of {self.max_n_ctx:,} tokens would fit" if self.max_n_ctx else ""
-            return f"does not fit: needs {about}{show_bytes(self.total_bytes)}{most}"
+            return f"does not fit: needs {about}{show_bytes(self.needed_bytes)}{most}"
         if self.verdict == "disk":
-            return f"larger than the memory: {about}{show_bytes(self.total_bytes)}, read from the disk"
-        return f"{self.verdict}: {about}{show_bytes(self.total_bytes)} with {self.n_ctx:,} tokens"
+            return f"larger than the memory: {about}{show_bytes(self.needed_bytes)}, read from the disk"
+        return f"{self.verdict}: {about}{show_bytes(self.needed_bytes)} with {self.n_ctx:,} tokens"

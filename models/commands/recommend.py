@@ -56,7 +56,7 @@ def _line(candidate: Candidate) -> str:
     entry = _entry(candidate)
     download = f"{show_bytes(candidate.download)} to download" if candidate.download else "on this computer"
     verdict = candidate.verdict
-    memory = f"{show_bytes(verdict.total_bytes)} of {show_bytes(verdict.available_bytes)} free memory"
+    memory = f"{show_bytes(verdict.needed_bytes)} of {show_bytes(verdict.available_bytes)} free memory"
     words = f"about {candidate.words_per_second:.0f} words a second"
     paste = f"reads 1,000 words in {duration(candidate.seconds_for_paste)}"
     return f"{entry.title} ({download}; {memory}; {words}; {paste}; {entry.licence})"
@@ -71,7 +71,7 @@ def _json(candidate: Candidate | None) -> dict[str, object] | None:
         "title": entry.title,
         "tier": entry.tier,
         "download_bytes": candidate.download,
-        "memory_bytes": candidate.verdict.total_bytes,
+        "memory_bytes": candidate.verdict.needed_bytes,
         "tokens_per_second": round(candidate.speed, 1),
         "seconds_for_1000_words": round(candidate.seconds_for_paste, 1),
     }
