@@ -45,18 +45,29 @@ def restrict(read: Iterable[Path], write: Iterable[Path], run: bool, connects: b
     `run` also allows executing files below `read`. Paths that do not exist are skipped. Binding TCP ports is refused
     where the ABI can, and connecting too without `connects`. Raises OSError.
     """
-    abi = version()
-    if not abi:
-        raise OSError("this kernel has none, or it is off")
+    abi, reading = version(), READ | EXECUTE if run else READ
     handled = _since(FILE_RIGHTS, abi)
     ports = _since(TCP_RIGHTS, abi) & (BIND if connects else ~0)
     attributes = struct.pack("=QQQ", handled, ports, _since(SCOPES, abi))
-    attributes = attributes[: 8 if abi < 4 else 16 if abi < 6 else 24]
+    rules = [(path, rights & handled) for paths, rights in ((read, reading), (write, WRITE)) for path in paths]
+    _enforce(attributes[: 8 if abi < 4 else 16 if abi < 6 else 24], rules, abi)
+
+
+def keep_writes_below(folders: Iterable[Path]) -> None:
+    """Refuse to create, change and remove files anywhere but below `folders`. Raises OSError."""
+    abi = version()
+    handled = _since(FILE_RIGHTS, abi) & ~(READ | EXECUTE | DEVICE_COMMANDS)
+    _enforce(struct.pack("=Q", handled), [(folder, handled) for folder in folders], abi)
+
+
+def _enforce(attributes: bytes, rules: Iterable[tuple[Path, int]], abi: int) -> None:
+    """Refuse the operations of `attributes` from now on, but for those that the rules allow below a path."""
+    if not abi:
+        raise OSError("this kernel has none, or it is off")
     ruleset = _checked(_call(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     try:
-        for paths, rights in ((read, READ | EXECUTE if run else READ), (write, WRITE)):
-            for path in paths:
-                _allow(ruleset, path, rights & handled)
+        for path, rights in rules:
+            _allow(ruleset, path, rights)
         _checked(ctypes.CDLL(None, use_errno=True).prctl(SET_NO_NEW_PRIVS, *map(ctypes.c_ulong, (1, 0, 0, 0))))
         _checked(_call(RESTRICT_SELF, ruleset, ALL_THREADS if abi >= 8 else 0))
     finally:

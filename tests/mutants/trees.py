@@ -16,6 +16,7 @@ from typing import Literal
 import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
+CAGE = Path(__file__).with_name("cage.py")
 Outcome = Literal["killed", "timed out", "survived"]
 NO_TESTS = 5  # pytest's exit code
 # Without hypothesis' folder and with one seed, a mutant's outcome does not depend on the mutants before it.
@@ -61,7 +62,11 @@ class Tree:
         output.parent.mkdir(exist_ok=True)
         with output.open("wb") as file:
             process = subprocess.Popen(
-                (sys.executable, *command), cwd=self.folder, env=self.environment(), stdout=file, stderr=file
+                (sys.executable, CAGE, self.folder, *command),
+                cwd=self.folder,
+                env=self.environment(),
+                stdout=file,
+                stderr=file,
             )
         try:
             code = process.wait(limit)
@@ -71,11 +76,15 @@ class Tree:
         process.wait()
         return code, output.read_text(errors="replace")
 
-    @staticmethod
-    def environment() -> dict[str, str]:
-        """Return this process's environment without the folder of the mutation tools, which has other versions."""
+    def environment(self) -> dict[str, str]:
+        """Return this process's environment without the folder of the mutation tools, which has other versions.
+
+        Temporary files lie in the copy: elsewhere nothing can be written.
+        """
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        return kept | {"QT_QPA_PLATFORM": "offscreen"}
+        temporary = self.folder / "t"  # short, because sockets in it have names of at most 107 characters
+        temporary.mkdir(exist_ok=True)
+        return kept | {"QT_QPA_PLATFORM": "offscreen", "TMPDIR": str(temporary)}
 
     def end_processes(self) -> None:
         for process in psutil.process_iter():
