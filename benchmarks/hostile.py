@@ -17,8 +17,7 @@ from app.services.json_line_process import wait_for_children
 from app.services.worker_service import colour_service, math_service
 from app.wiring import Chickadee
 from benchmarks.command import benchmark_parser, print_json
-from benchmarks.turns import Heartbeat, create_application, open_window, wait
-from engine.protocol.events import Statistics
+from benchmarks.turns import Heartbeat, begin_answer, create_application, finish_answer, open_window, wait
 
 LIMIT_MS = 100
 SECONDS = 20  # that a text may take to be laid out, in turns
@@ -112,7 +111,9 @@ def main() -> None:
 
 
 def measure(chickadee: Chickadee, text: str) -> Row:
+    chickadee.chats.chat.new()
     begin_answer(chickadee)
+    wait(50)
     heartbeat = Heartbeat()
     chickadee.open_chats.current.append_text(text)
     settle(chickadee)
@@ -120,6 +121,7 @@ def measure(chickadee: Chickadee, text: str) -> Row:
     finish_answer(chickadee)
     settle(chickadee)
     end = heartbeat.pop_gaps().own
+    chickadee.chats.chat.new()
     begin_answer(chickadee)
     settle(chickadee)
     heartbeat.pop_gaps()
@@ -143,18 +145,6 @@ def measure(chickadee: Chickadee, text: str) -> Row:
     settle(chickadee)
     opened = heartbeat.pop_gaps().own
     return Row(whole, pieces, end, opened)
-
-
-def begin_answer(chickadee: Chickadee) -> None:
-    chickadee.chats.chat.new()
-    conversation = chickadee.open_chats.current
-    conversation.send("a question")
-    conversation.begin_answer("model")
-    wait(50)
-
-
-def finish_answer(chickadee: Chickadee) -> None:
-    chickadee.open_chats.current.finish_answer(Statistics(1, 0, 1.0, 1, 1.0, 1, "end", 1, 4096))
 
 
 def settle(chickadee: Chickadee) -> None:

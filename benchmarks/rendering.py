@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 from app.services.worker_service import math_service
 from benchmarks.command import benchmark_parser, print_json
-from benchmarks.turns import Heartbeat, create_application, open_window, wait
-from engine.protocol.events import Statistics
+from benchmarks.turns import Heartbeat, begin_answer, create_application, finish_answer, open_window, wait
 
 TOKEN = 4  # characters
 TOKEN_MS = 10
@@ -75,8 +74,7 @@ def measure(text: str, seconds: float) -> Row:
     with open_window(None) as chickadee:
         chickadee.window.resize(1120, 760)
         conversation = chickadee.open_chats.current
-        conversation.send("a question")
-        conversation.begin_answer("model")
+        begin_answer(chickadee)
         conversation.append_text(text[:start])
         wait(1_500)  # laid out, coloured, formulas drawn
         heartbeat, cpu, since = Heartbeat(), time.process_time(), time.perf_counter()
@@ -86,7 +84,7 @@ def measure(text: str, seconds: float) -> Row:
             wait(max(0, round((due - time.perf_counter()) * 1000)))
         share = (time.process_time() - cpu) / (time.perf_counter() - since)
         gaps = heartbeat.pop_gaps()
-        conversation.finish_answer(Statistics(1, 0, 1.0, 1, 1.0, 1, "end", 1, 4096))
+        finish_answer(chickadee)
         wait(AFTER_MS)
         return Row(gaps.p99, gaps.max, gaps.own, heartbeat.pop_gaps().own, share)
 

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.folders import Folders, open_folders
 from app.wiring import Chickadee
+from engine.protocol.events import Statistics
 
 PATIENCE = 300
 
@@ -85,6 +86,17 @@ def open_window(
         finally:
             chickadee.window.close()
             wait(50)
+
+
+def begin_answer(chickadee: Chickadee) -> None:
+    """Open an answer in the open chat, without an engine."""
+    chickadee.open_chats.current.send("a question")
+    chickadee.open_chats.current.begin_answer("model")
+
+
+def finish_answer(chickadee: Chickadee) -> None:
+    """End the open chat's answer."""
+    chickadee.open_chats.current.finish_answer(Statistics(1, 0, 1.0, 1, 1.0, 1, "end", 1, 4096))
 
 
 def wait(milliseconds: int) -> None:

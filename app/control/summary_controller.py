@@ -61,6 +61,7 @@ class SummaryController(QObject):
         self._notice, self._open_chats, self._engine = window.notice, open_chats, engine
         self._messages, self._settings = messages, settings
         self._run: Run | None = None
+        self._asked_about: set[str] = set()  # ids of chats: the user is asked once about each
         self._pause = Debounce(self._next, pause_ms, self)
         window.commands.bind("sum_up", lambda: self.start(open_chats.current))
         messages.summary_wanted.connect(self.start_and_answer)
@@ -103,14 +104,13 @@ class SummaryController(QObject):
         elif answer.stop_reason != "failed" and (state.context_tokens or 0) > FULL_SHARE * state.model.n_ctx:
             if wanted == "on" and not state.power.postpones_idle_work:
                 self.start(conversation)
-            elif (
-                wanted == "ask"
-                and conversation is self._open_chats.current
-                and len(turns_of(conversation.messages)) > 1
-            ):
+            elif wanted == "ask" and conversation is self._open_chats.current:
                 self._ask(conversation)
 
     def _ask(self, conversation: Conversation) -> None:
+        if conversation.chat.id in self._asked_about or len(turns_of(conversation.messages)) < 2:
+            return
+        self._asked_about.add(conversation.chat.id)
         words = mark("This chat has nearly filled the context. Its oldest messages can be summed up for the model.")
         self._notice.post(
             lambda: tr(words),
@@ -175,6 +175,7 @@ class SummaryController(QObject):
         else:
             if old.last in conversation.messages:  # else another branch is shown now
                 run.done.append(old)
+                self._asked_about.discard(conversation.chat.id)  # it may fill again
                 conversation.sum_up(old.last.id, summary, conversation.chat.forget_turns - old.turns)
             self._next()
 

@@ -41,6 +41,17 @@ def generated(requests: Requests) -> list[Generate]:
 
 
 @pytest.fixture
+def ask(ask: Ask) -> Ask:
+    """Return a function that puts a text into the composer and presses Enter: typing a long one takes seconds."""
+
+    def paste(chickadee: Chickadee, text: str) -> None:
+        chickadee.window.composer.text.setPlainText(text)
+        ask(chickadee, "")
+
+    return paste
+
+
+@pytest.fixture
 def full(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> Chickadee:
     """Fill the context with two turns, whose oldest can be summed up."""
     for name in ("one", "two"):
@@ -146,7 +157,10 @@ def test_a_chat_that_has_become_long(
     if wanted == "ask":
         qtbot.waitUntil(lambda: notice.button.text() == "Sum up", timeout=SECONDS)
         assert not any(summaries(chickadee))
-        click(qtbot, notice.button)
+        notice.dismiss()
+        ask_and_wait(chickadee, ask, qtbot, f"brim {LONG}")
+        assert notice.isHidden()  # the user was asked once
+        chickadee.window.commands.actions["sum_up"].trigger()
     if wanted == "off":
         assert notice.isHidden()
         assert len(generated(requests)) == 2
