@@ -16,7 +16,7 @@ from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.prompt import split_pinned
-from app.state.summary import FULL_SHARE, MOST_TOKENS, OldTurns, clean_summary, is_full, old_turns, texts_of, turns_of
+from app.state.summary import FULL_SHARE, OldTurns, clean_summary, is_full, most_tokens, old_turns, texts_of, turns_of
 from app.store.chat import ChatMessage
 from app.window import Window
 from app.words import UiText, mark, tr, tr_n
@@ -154,7 +154,8 @@ class SummaryController(QObject):
         same = len(tokens) == len(turns_of(messages))
         old = old_turns(messages, tokens, pinned, model.n_ctx) if same and (full or not run.done) else None
         if old is not None:
-            self._engine.idle.sum_up(run.conversation, old.question(), MOST_TOKENS, partial(self._written, run, old))
+            most = most_tokens(model.n_ctx)
+            self._engine.idle.sum_up(run.conversation, old.question(), most, partial(self._written, run, old))
         elif run.done:
             self._finish(run)
         else:

@@ -12,7 +12,7 @@ from app.store.chat import ChatMessage, storable
 from common.reasoning import without_thoughts
 from engine.protocol.requests import Message
 
-MOST_TOKENS = 384  # of a summary
+MOST_TOKENS, MOST_SHARE = 384, 0.125  # of a summary, and its share of the context
 KEPT_SHARE = 0.4  # of the context: the newest turns that stay as they are
 READ_SHARE = 0.8  # of the context: the most that is read for one summary; longer chats take several
 FULL_SHARE = 0.75  # of the context: a chat that fills more gets a summary
@@ -70,13 +70,18 @@ def old_turns(messages: Sequence[ChatMessage], tokens: Sequence[int], pinned: in
     """
     turns = turns_of(messages)
     kept = sum(size <= KEPT_SHARE * n_ctx for size in accumulate(reversed(tokens)))
-    room = READ_SHARE * n_ctx - MOST_TOKENS - pinned
+    room = READ_SHARE * n_ctx - most_tokens(n_ctx) - pinned
     readable = sum(size <= room for size in accumulate(tokens))
     count = min(len(turns) - max(1, kept), readable)
     if count < 1:
         return None
     first = last_summed_up(messages)
     return OldTurns(tuple(messages[: first + sum(map(len, turns[:count]))]), count)
+
+
+def most_tokens(n_ctx: int) -> int:
+    """Return the length of the longest summary in a context of `n_ctx` tokens."""
+    return min(MOST_TOKENS, int(MOST_SHARE * n_ctx))
 
 
 def is_full(tokens: Sequence[int], pinned: int, n_ctx: int) -> bool:

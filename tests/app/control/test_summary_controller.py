@@ -13,6 +13,7 @@ from app.store.chat_store import ChatStore
 from app.transcript.summary_box import SummaryBox
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate
+from models.default import default_model
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.test_window import Ask, done
 from tests.app.transcript.test_long_chats import ask_and_wait, choose, prepared
@@ -192,3 +193,26 @@ def test_no_model_is_told(full: Chickadee) -> None:
     full.window.commands.actions["sum_up"].trigger()
     assert "model" in full.window.notice.text.text()
     assert not any(summaries(full))
+
+
+@pytest.mark.slow
+def test_a_real_chat_goes_on_behind_a_full_context(open_window: Opener, ask: Ask, qtbot: QtBot) -> None:
+    """The built-in model fills a small context, is summed up twice by the remedy or the command, and answers."""
+    chickadee = open_window(model=default_model(), command=None, max_tokens=60)
+    state = chickadee.engine.state
+    qtbot.waitUntil(lambda: state.phase == "ready")
+    chickadee.engine.model.use(default_model(), 1024)
+    qtbot.waitUntil(lambda: state.phase == "ready" and state.model is not None and state.model.n_ctx == 1024)
+    conversation, refused = chickadee.open_chats.current, 0
+    for number in range(14):
+        ask(chickadee, f"Question {number}: " + "tell me something about cats and houses. " * 10)
+        qtbot.waitUntil(lambda: conversation.busy)
+        qtbot.waitUntil(lambda: not conversation.busy)
+        if conversation.remedies:
+            refused += 1
+            choose(chickadee, qtbot, "Sum up the oldest messages")
+            qtbot.waitUntil(lambda: not (conversation.remedies or conversation.busy))
+            qtbot.waitUntil(lambda: conversation.messages[-1].stop_reason in ("end", "length", "context"))
+    assert refused >= 2
+    assert sum(map(bool, summaries(chickadee))) >= 2
+    assert (state.context_tokens or 0) < 1024

@@ -12,11 +12,11 @@ from app.state.prompt import SUMMED_UP, context_lines, context_parts, drop_oldes
 from app.state.summary import (
     CHINESE,
     KEPT_SHARE,
-    MOST_TOKENS,
     OTHER,
     READ_SHARE,
     clean_summary,
     is_full,
+    most_tokens,
     old_turns,
     texts_of,
     turns_of,
@@ -86,12 +86,12 @@ def test_what_is_summed_up_fits_and_what_stays_is_small_unless_the_rest_is_long(
         assert (
             len(tokens) == 1
             or sum(tokens) <= KEPT_SHARE * n_ctx
-            or tokens[0] > READ_SHARE * n_ctx - MOST_TOKENS - pinned
+            or tokens[0] > READ_SHARE * n_ctx - most_tokens(n_ctx) - pinned
         )
         return
     assert len(old.messages) == 2 * old.turns < 2 * len(tokens)
-    assert pinned + sum(tokens[: old.turns]) + MOST_TOKENS <= READ_SHARE * n_ctx
-    more = sum(tokens[: old.turns + 1]) + pinned + MOST_TOKENS > READ_SHARE * n_ctx
+    assert pinned + sum(tokens[: old.turns]) + most_tokens(n_ctx) <= READ_SHARE * n_ctx
+    more = sum(tokens[: old.turns + 1]) + pinned + most_tokens(n_ctx) > READ_SHARE * n_ctx
     stays = tokens[old.turns :]
     assert more or len(stays) == 1 or sum(stays) <= KEPT_SHARE * n_ctx
     assert sum(tokens[old.turns - 1 :]) > KEPT_SHARE * n_ctx  # else that turn could stay too
