@@ -154,7 +154,7 @@ def test_what_is_said_before_there_is_a_window_is_said_in_chinese(monkeypatch: p
     chinese = in_system_language(sentence)
     assert chinese.startswith("窗口无法打开")
     assert "libEGL.so.1" in chinese
-    assert "libegl1`" in chinese
+    assert re.search(r"apt-get install libegl1\W", chinese)  # by whom depends on who runs this
 
 
 def holes(text: str) -> list[str]:
