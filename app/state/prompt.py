@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from app.attachments.attachment import Attachment, pictures_in, with_attachments
+from app.store.calls import Call, calls_of
 from app.store.chat import ChatMessage
 from app.words import mark, tr, tr_n
-from common.reasoning import without_thoughts
+from common.reasoning import sections_of, without_thoughts
 from engine.protocol.events import Counted
-from engine.protocol.requests import Message
+from engine.protocol.requests import Message, ToolCall
 
 TITLE_LENGTH = 40
 # The share of a full context's text that is kept. The rest is room for the next answers, as much as the engine leaves.
 KEPT_SHARE = 0.75
 UNSEEN = "[A picture, which you cannot see.]"  # for the model, in place of a picture
+NO_RESULT = "[There is no result: the call was interrupted.]"  # for the model
 SUMMED_UP = "Earlier in this conversation, summed up:\n"  # for the model, before a summary
 
 
@@ -25,24 +28,41 @@ def prompt_of(messages: Sequence[ChatMessage], continuing: bool = False) -> tupl
     Files come before the question about them, answers lose their thoughts, empty messages are left out, and neighbours
     of one role are joined: some chat templates refuse two turns of one role in a row, which a failed answer would leave
     behind. An answer that is being continued keeps its thoughts. A summary stands in a system message for the messages
-    above it, so that it stays when turns are left out.
+    above it, so that it stays when turns are left out. Calls of tools stay as they are, each followed by its result,
+    and the model is told what it thought before the calls of the last turn.
     """
     summed_up = last_summed_up(messages)
     turns = [Message("system", SUMMED_UP + messages[summed_up - 1].summary)] if summed_up else []
-    for message in messages[summed_up:]:
+    last_question = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
+    for at, message in enumerate(messages[summed_up:], start=summed_up):
+        if message.role == "tool":
+            continue
         content = message.content
         if message.role == "assistant" and not (continuing and message is messages[-1]):
             content = without_thoughts(content)
         text, pictures = with_attachments(message.attachments, content), pictures_in(message.attachments)
-        if not text and not pictures:
+        if calls := calls_of(message):
+            thoughts = "\n".join(part.text.strip() for part in sections_of(message.content) if part.thought)
+            made = tuple(ToolCall(call.id, call.name, call.arguments) for call in calls)
+            turns.append(Message("assistant", text, made, reasoning=thoughts if at > last_question else ""))
+            turns += _results(calls, messages[at + 1 :])
+        elif not text and not pictures:
             continue
-        if turns and turns[-1].role == message.role:
+        elif turns and turns[-1].role == message.role and not turns[-1].tool_calls:
             before = turns[-1]
             joined = "\n\n".join(filter(None, (before.content, text)))
             turns[-1] = replace(before, content=joined, pictures=(*before.pictures, *pictures))
         else:
             turns.append(Message(message.role, text, pictures=pictures))
     return tuple(turns)
+
+
+def _results(calls: Sequence[Call], below: Sequence[ChatMessage]) -> list[Message]:
+    """Return a result for each of an answer's calls, which are directly below it; templates refuse calls without."""
+    results: dict[str, str] = {}
+    for message in takewhile(lambda message: message.role == "tool", below):
+        results |= {call.id: message.content for call in calls_of(message)}
+    return [Message("tool", results.get(call.id) or NO_RESULT, tool_call_id=call.id) for call in calls]
 
 
 def last_summed_up(messages: Sequence[ChatMessage]) -> int:
@@ -105,7 +125,7 @@ def turns_to_free(prompt: Sequence[Message], forgotten: int) -> int:
 
 
 def _characters(messages: Iterable[Message]) -> int:
-    return sum(len(message.content) for message in messages)
+    return sum(len(_content(message)) for message in messages)
 
 
 # --- how a chat fills the context: what always stays, what is left out, what would be left out next -------------------
@@ -165,4 +185,9 @@ def _size(tokens: int | None) -> str:
 
 
 def _text(messages: Sequence[Message]) -> str:
-    return "\n\n".join(message.content for message in messages)
+    return "\n\n".join(map(_content, messages))
+
+
+def _content(message: Message) -> str:
+    """Return what the model reads of a message, including the arguments of its calls."""
+    return "\n".join(filter(None, (message.content, *(f"{call.name} {call.arguments}" for call in message.tool_calls))))

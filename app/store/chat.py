@@ -14,8 +14,9 @@ from app.words import mark
 from common.reasoning import without_thoughts
 from common.tool_marks import without_tool_marks
 
-Speaker = Literal["user", "assistant"]
+Speaker = Literal["user", "assistant", "tool"]
 Ending = Literal["end", "stop", "length", "context", "cancelled", "tool_calls", "engine", "failed"]
+COMPLETE: tuple[Ending, ...] = ("end", "stop", "tool_calls")  # ends of an answer that lacks nothing
 GROUPS = (mark("Today"), mark("Yesterday"), mark("Last 7 days"), mark("Last 30 days"))
 UNTITLED = "New chat"
 TITLE_LENGTH = 64
@@ -27,7 +28,7 @@ def new_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One stored message.
+    """One stored message. One of the role tool is the result of a call: it follows the answer that made the call.
 
     Attributes:
         stop_reason: why an answer ended; None while it is written, and for ever if the window was killed meanwhile.
@@ -38,6 +39,7 @@ class ChatMessage:
         edited_at: when the user wrote this version of an answer; None for what a model wrote.
         attachments: files of a user's message.
         summary: text that the model reads in place of this message and all above it; "" if it reads the messages.
+        calls: JSON of app.store.calls.Call: an answer's calls of tools, or the one that a result is from.
     """
 
     chat_id: str
@@ -56,17 +58,18 @@ class ChatMessage:
     thought_seconds: float | None = None
     edited_at: float | None = None
     summary: str = ""
+    calls: str = ""
     attachments: tuple[Attachment, ...] = ()
 
     @property
     def text_to_copy(self) -> str:
         """The text that leaves the window when nothing else is chosen: an answer's goes without its thoughts."""
-        return without_tool_marks(self.content if self.role == "user" else without_thoughts(self.content))
+        return without_tool_marks(without_thoughts(self.content) if self.role == "assistant" else self.content)
 
     @property
     def unfinished(self) -> bool:
         """Whether this is the beginning of an answer that could be continued."""
-        return self.role == "assistant" and bool(self.content) and self.stop_reason not in ("end", "stop")
+        return self.role == "assistant" and bool(self.content) and self.stop_reason not in COMPLETE
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class Chat:
         unread_at: when an answer ended while another chat was open; None once the chat was opened.
         agreed: hosts of servers that the user lets read this chat, one a line.
         collections: ids of the collections that are searched for this chat, one a line.
+        tools: JSON of app.tools.choices.Choices: which tools the chat may use, and which of them without a question.
         title_from: who wrote the title: the user, or a model; "" for the first line, or if it is unknown.
     """
 
@@ -104,6 +108,7 @@ class Chat:
     agreed: str = ""
     collections: str = ""
     title_from: Literal["", "user", "model"] = ""
+    tools: str = ""
 
     def may_leave_for(self, host: str) -> bool:
         """Return whether the user lets this server read the chat."""

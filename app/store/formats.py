@@ -17,6 +17,7 @@ from typing import Any, cast
 import msgspec
 
 from app.attachments.attachment import Attachment
+from app.store.calls import Call, calls_of
 from app.store.chat import Chat, ChatMessage, Folder, storable
 from app.store.tree import Tree, chosen_from
 from app.words import tr, worded
@@ -63,7 +64,8 @@ def encode_chat(chat: Chat, messages: Iterable[ChatMessage]) -> bytes:
     The model's path is left out: it names the user's folders.
     """
     entry = msgspec.to_builtins(chat)
-    del entry["model_path"], entry["unread_at"], entry["agreed"], entry["collections"]
+    for name in ("model_path", "unread_at", "agreed", "collections", "tools"):
+        del entry[name]
     entry["messages"] = [_entry(message) for message in messages if message.deleted_at is None]
     return msgspec.json.encode(entry)
 
@@ -90,6 +92,7 @@ def decode_chat(raw: object, now: float) -> tuple[Chat, list[ChatMessage]]:
         unread_at=None,
         agreed="",  # only the user here can agree
         collections="",  # those of another computer
+        tools="",  # only the user here can switch tools on
         model_path="",  # a file from elsewhere must not name what a click loads here
     )
     turns = entry.get("messages", [])
@@ -215,6 +218,8 @@ def _attached(file: Attachment, folder: str, files: dict[str, bytes]) -> str:
 
 
 def _turn(message: ChatMessage, folder: str, files: dict[str, bytes]) -> list[Piece]:
+    if message.role == "tool":
+        return [(_called(message), False)]
     is_question = message.role == "user"
     who = tr("You") if is_question else message.model or tr("Assistant")
     moment = datetime.fromtimestamp(message.created_at).strftime("%Y-%m-%d %H:%M")
@@ -223,6 +228,15 @@ def _turn(message: ChatMessage, folder: str, files: dict[str, bytes]) -> list[Pi
     pieces += [(text, is_question)] if (text := message.text_to_copy) else []
     problem = _line(worded(decode_sentence(message.problem))) if message.problem else ""
     return [*pieces, (f"*{problem}*", False)] if problem else pieces
+
+
+def _called(message: ChatMessage) -> str:
+    """Return a call and its result; both are shown as code, because a stranger's text is not to become markup."""
+    call = next(iter(calls_of(message)), Call("", "", ""))
+    tool = " · ".join(filter(None, (call.title or call.name, call.source_title, call.summary)))
+    mark = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", f"{call.arguments} {message.content}"))])
+    blocks = (f"{mark}\n{text}\n{mark}" for text in (call.arguments, message.content) if text)
+    return "\n\n".join((tr("*Tool: {tool}*", tool=_line(tool)), *blocks))
 
 
 def _line(text: str) -> str:

@@ -257,6 +257,11 @@ MIGRATIONS: tuple[Step, ...] = (
     keep_queued_messages,
     # The text that the model reads in place of a message and all above it; '' if it reads the messages.
     added("messages", "summary TEXT NOT NULL DEFAULT ''"),
+    # Calls of tools: those of an answer, or the one that a result is from; and the tools of a chat. Both are JSON.
+    done_by(
+        "ALTER TABLE messages ADD COLUMN calls TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE chats ADD COLUMN tools TEXT NOT NULL DEFAULT ''",
+    ),
 )
 
 

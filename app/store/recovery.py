@@ -254,7 +254,7 @@ def _remove(path: Path) -> None:
 # --- copying readable rows of a damaged file into a new one, and repairing references ---------------------------------
 
 KINDS: dict[str, tuple[type, ...]] = {"TEXT": (str,), "REAL": (float, int), "INTEGER": (int,), "BLOB": (bytes,)}
-ROLES = ("user", "assistant")
+ROLES = ("user", "assistant", "tool")
 
 
 @dataclass(frozen=True, slots=True)

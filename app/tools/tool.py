@@ -38,7 +38,7 @@ class ToolInfo:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call brought: text for the model, and `summary`, a few words for people (“3 passages”).
+    """Result of a call: text for the model, and `summary`, a few words for people (“3 passages”).
 
     `failed`: the text says why there is no result.
     """

@@ -7603,6 +7603,11 @@
   </message>
   <message>
     <location filename="../../app/store/formats.py"/>
+    <source>*Tool: {tool}*</source>
+    <translation>*工具：{tool}*</translation>
+  </message>
+  <message>
+    <location filename="../../app/store/formats.py"/>
     <source>Assistant</source>
     <translation>助手</translation>
   </message>

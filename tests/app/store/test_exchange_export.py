@@ -19,10 +19,11 @@ from app.attachments.pictures import picture_of
 from app.folders import be_private, users_umask
 from app.markdown.html import render_html
 from app.services.pdf import pdf_of
+from app.store.calls import Call, calls_of, encode_calls
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.exchange import MARKDOWN, Exported, JsonExporter, exporters
-from app.store.formats import file_name, html_of, markdown_of
+from app.store.formats import decode_chat, file_name, html_of, markdown_of
 from app.store.transfer import Stopped, TransferProgress
 from common.failures import Failure
 from tests.app.small_disk import small_disk
@@ -226,3 +227,22 @@ def test_a_pdf_has_the_texts_and_the_pictures(store: ChatStore, tmp_path: Path, 
     for words in ("rich", "What <b>is</b> it?", "Model", "jay", "code <i>", "far"):
         assert words in text
     assert sum(len(page.images) for page in pages) == 1
+
+
+def test_calls_of_tools_leave_and_come_back(store: ChatStore, tmp_path: Path) -> None:
+    call = Call("1", "read", '{"url": "https://a.example"}', "Read a web page", "Chickadee", "3 passages", 0.4)
+    question = ChatMessage("c", None, "user", "?", id="q")
+    asked = ChatMessage("c", "q", "assistant", "", id="a", calls=encode_calls([call]), stop_reason="tool_calls")
+    came = ChatMessage("c", "a", "tool", "```\n<b>x</b>\n# no heading", id="r", calls=encode_calls([call]))
+    chat = Chat("t", "c", leaf_id="r", tools="mine alone")
+    store.save(chat, [question, asked, came])
+    JsonExporter().export(store.path, ["c"], tmp_path / "chats.json", TransferProgress())
+    entry = json.loads((tmp_path / "chats.json").read_text(encoding="utf-8"))["chats"][0]
+    assert "tools" not in entry
+    again, messages = decode_chat({**entry, "tools": "x"}, 0.0)
+    assert again.tools == ""
+    assert [calls_of(message) for message in messages] == [(), (call,), (call,)]
+    text, _ = markdown_of(chat, [question, asked, came])
+    assert "*Tool: Read a web page · Chickadee · 3 passages*" in text
+    assert f"````\n{came.content}\n````" in text
+    assert "<b>" not in html_of(chat, [question, asked, came], render_html)
