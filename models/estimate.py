@@ -11,6 +11,7 @@ from models.features import SNAPSHOTS
 from models.header import Header
 from models.shapes import Layer, Shapes, shapes_of
 from models.split import whole_header
+from models.tensor_types import TENSOR_TYPES, TYPE_NUMBERS
 
 BITS = {"F32": 32.0, "F16": 16.0, "BF16": 16.0, "Q8_0": 8.5, "Q6_K": 6.6, "Q5_K_M": 5.7, "Q4_K_M": 4.85, "Q4_0": 4.6}
 USUAL_BITS = 4.85
@@ -27,7 +28,7 @@ def guess_estimate(name: str, size: int, quantisation: str = "", parameters: int
     The hub gives size and quantisation, and perhaps the number of parameters and the context; a `parameters` of 0 is
     computed from the size.
     """
-    parameters = parameters or int(size * 8 / BITS.get(quantisation, USUAL_BITS))
+    parameters = parameters or int(size * 8 / _bits(quantisation))
     _, layers, embedding = USUAL[bisect.bisect_left([most for most, _, _ in USUAL], parameters)]
     return Estimate(
         name=name,
@@ -41,6 +42,12 @@ def guess_estimate(name: str, size: int, quantisation: str = "", parameters: int
         quantisation=quantisation,
         guessed=True,
     )
+
+
+def _bits(quantisation: str) -> float:
+    """Return the usual bits per weight of a file, of which some matrices often have more than its type."""
+    type = TENSOR_TYPES.get(TYPE_NUMBERS.get(quantisation, -1))
+    return BITS.get(quantisation, type.bits if type else USUAL_BITS)
 
 
 def estimate_of(headers: Sequence[Header], quantisation: str = "") -> Estimate:

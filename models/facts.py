@@ -11,6 +11,7 @@ from typing import Literal
 from common.sentences import Sentence
 from models.header import Header
 from models.own_drafter import only_drafts, own_layers, refusal
+from models.tensor_types import FILE_TYPES, TENSOR_TYPES
 from models.token_list import PADDING, read_token_list
 
 ModelKind = Literal[
@@ -131,17 +132,15 @@ def _kind(header: Header) -> ModelKind:
 
 def _quantisation(headers: Sequence[Header]) -> str:
     """Return the quantisation that the file states, otherwise the type of most weights."""
-    from gguf import GGMLQuantizationType, LlamaFileType  # takes 0.1 s to import, and only this function needs it
-
     number = _number(headers[0], "general.file_type")
-    if number in {kind.value for kind in LlamaFileType}:
-        return str(LlamaFileType(number).name).removeprefix("MOSTLY_").removeprefix("ALL_")
+    if number in FILE_TYPES:
+        return FILE_TYPES[number]
     weights: Counter[int] = Counter()
     for header in headers:
         for tensor in header.tensors:
             weights[tensor.type] += tensor.offset >= 0 and _elements(tensor.shape)
-    known = [type for type, _ in weights.most_common() if type in {kind.value for kind in GGMLQuantizationType}]
-    return str(GGMLQuantizationType(known[0]).name) if known else ""
+    known = (TENSOR_TYPES[type].name for type, _ in weights.most_common() if type in TENSOR_TYPES)
+    return next(known, "")
 
 
 def _elements(shape: tuple[int, ...]) -> int:

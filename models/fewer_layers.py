@@ -11,7 +11,8 @@ from typing import BinaryIO
 
 from common.files import PIECE, open_file, read_up_to
 from models.header import ALIGNMENT, Header
-from models.tensors import TensorInfo, quant_sizes, tensor_bytes
+from models.tensor_types import TENSOR_TYPES
+from models.tensors import TensorInfo, tensor_bytes
 
 LAYER = re.compile(r"blk\.(\d+)\.(.+)", re.DOTALL)
 N_TENSORS_AT = 8  # offset of the number of tensors in the file, after magic and version
@@ -25,7 +26,7 @@ def selectable_layers(header: Header) -> int:
     count = header.metadata.get(_count_key(header), 0)
     prefix = f"{header.architecture}."
     has_lists = any(key.startswith(prefix) and length == count for key, length in header.array_lengths.items())
-    is_known = all(tensor.type in quant_sizes() for tensor in header.tensors)
+    is_known = all(tensor.type in TENSOR_TYPES for tensor in header.tensors)
     is_whole = header.metadata.get("split.count", 1) == 1
     return int(count) if isinstance(count, int) and is_known and is_whole and not has_lists else 0
 

@@ -15,7 +15,8 @@ from functools import cached_property
 from common.failures import Failure
 from common.planning import DEFAULT_KV_TYPE, KVType
 from models.header import Header
-from models.tensors import TensorInfo, is_expert, quant_sizes, tensor_bytes
+from models.tensor_types import TENSOR_TYPES
+from models.tensors import TensorInfo, is_expert, tensor_bytes
 
 KV_ELEMENT_BYTES: dict[KVType, float] = {"f16": 2.0, "q8_0": 34 / 32, "q4_0": 18 / 32}  # a block of 32 has one scale
 
@@ -238,7 +239,7 @@ def _vocabulary(header: Header, others: dict[str, TensorInfo]) -> int:
 
 
 def _weight_bytes(header: Header) -> int:
-    if any(tensor.type not in quant_sizes() for tensor in header.tensors):
+    if any(tensor.type not in TENSOR_TYPES for tensor in header.tensors):
         return header.file_bytes - header.data_offset
     return sum(tensor_bytes(tensor) for tensor in header.tensors)
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from models.tensor_types import TENSOR_TYPES
+
 MOST_WEIGHTS = (1 << 63) - 1  # ggml counts weights and bytes in signed 64-bit integers
 
 
@@ -24,9 +26,9 @@ class MisplacedTensors(Exception):
 
 
 def tensor_bytes(tensor: TensorInfo) -> int:
-    """Return the bytes of a tensor's data, at one byte per weight for types newer than the `gguf` package."""
-    block, size = quant_sizes().get(tensor.type, (1, 1))
-    return math.prod(tensor.shape) // block * size
+    """Return the bytes of a tensor's data, at one byte per weight for types that the pinned llama.cpp lacks."""
+    known, weights = TENSOR_TYPES.get(tensor.type), math.prod(tensor.shape)
+    return weights // known.block * known.size if known else weights
 
 
 def is_expert(tensor: TensorInfo) -> bool:
@@ -39,13 +41,13 @@ def least_data_bytes(tensors: Iterable[TensorInfo], alignment: int) -> int:
     names: set[str] = set()
     end = weights = taken = 0
     for tensor in tensors:
-        known = quant_sizes().get(tensor.type)
+        known = TENSOR_TYPES.get(tensor.type)
         if tensor.name in names:
             raise MisplacedTensors(f"two tensors {tensor.name!r}")
         if tensor.offset % alignment:
             raise MisplacedTensors(f"tensor {tensor.name!r} at {tensor.offset}, the alignment is {alignment}")
-        if known and tensor.shape and tensor.shape[0] % known[0]:
-            raise MisplacedTensors(f"tensor {tensor.name!r} with rows of {tensor.shape[0]}, in blocks of {known[0]}")
+        if known and tensor.shape and tensor.shape[0] % known.block:
+            raise MisplacedTensors(f"tensor {tensor.name!r} with rows of {tensor.shape[0]}, in blocks of {known.block}")
         size = tensor_bytes(tensor) if known else 1
         names.add(tensor.name)
         weights += math.prod(tensor.shape)
@@ -60,22 +62,9 @@ def least_data_bytes(tensors: Iterable[TensorInfo], alignment: int) -> int:
 
 def most_data_bytes(tensors: Iterable[TensorInfo]) -> int:
     """Return the largest size that the data section can have in bytes, not counting padding at its end."""
-    sizes = quant_sizes()
-    return max((tensor.offset + most_tensor_bytes(tensor, tensor.type in sizes) for tensor in tensors), default=0)
+    return max((tensor.offset + most_tensor_bytes(tensor) for tensor in tensors), default=0)
 
 
-def most_tensor_bytes(tensor: TensorInfo, known: bool) -> int:
+def most_tensor_bytes(tensor: TensorInfo) -> int:
     """Return the most bytes that a tensor can have: eight per weight for unknown types, since no type has more."""
-    return tensor_bytes(tensor) if known else 8 * math.prod(tensor.shape)
-
-
-_sizes: dict[int, tuple[int, int]] = {}
-
-
-def quant_sizes() -> dict[int, tuple[int, int]]:
-    """Return, for each ggml type, the weights in a block and the bytes of a block."""
-    if not _sizes:
-        from gguf import GGML_QUANT_SIZES  # takes 0.1 s to import, and only this function needs it
-
-        _sizes.update({int(type): size for type, size in GGML_QUANT_SIZES.items()})
-    return _sizes
+    return tensor_bytes(tensor) if tensor.type in TENSOR_TYPES else 8 * math.prod(tensor.shape)

@@ -16,7 +16,7 @@ from models.servers import remote_model
 from models.split import PART
 
 SIZES = "0|1|2|3|4|5|6|7|8|K|S|M|L|XL|XS|XXS|NL"
-LABEL = re.compile(rf"(?<![a-z0-9])(I?Q\d(?:_(?:{SIZES})(?![a-z0-9]))*|MXFP4|BF16|FP?(?:16|32))(?![a-z0-9])", re.I)
+LABEL = re.compile(rf"(?<![a-z0-9])([IT]?Q\d(?:_(?:{SIZES})(?![a-z0-9]))*|MXFP4|BF16|FP?(?:16|32))(?![a-z0-9])", re.I)
 BETWEEN = re.compile(r"[-_\s]+|(?<!\d)\.+|\.+(?!\d)")  # separators of the words in a file's name; 2.5 is one word
 
 

@@ -29,7 +29,8 @@ from engine.protocol.requests import BackendName
 from models.assets import asset
 from models.header import Header
 from models.shapes import KV_ELEMENT_BYTES, Shapes, WeightReads, shapes_of
-from models.tensors import quant_sizes, tensor_bytes
+from models.tensor_types import TENSOR_TYPES, TYPE_NUMBERS
+from models.tensors import tensor_bytes
 
 log = logging.getLogger("engine.costs")
 
@@ -37,11 +38,6 @@ FILE = "calibration/prior.json"
 MOST_CORRECTION = 3.0  # times: a larger error of the prediction is a disturbed measurement
 CONTEXT = 1000  # tokens of the chat for which decoding is predicted
 LIBRARIES: tuple[BackendName, ...] = ("ik", "llama")
-# ggml's numbers of the weight types that make up most of a file of this quantisation.
-WEIGHT_TYPES = {
-    "F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q5_0": 6, "Q5_1": 7, "Q8_0": 8, "Q2_K": 10, "Q3_K": 11, "Q4_K": 12,
-    "Q5_K": 13, "Q6_K": 14, "IQ4_NL": 20, "IQ4_XS": 23, "BF16": 30, "MXFP4": 39,
-}  # fmt: skip
 USUAL_TYPE = "Q4_K"
 
 
@@ -146,8 +142,7 @@ def dissimilarity(row: PriorRow, model: ModelTraits) -> tuple[float, float]:
 
 def bits_per_weight(weights: int) -> float:
     """Return the bits per weight of a ggml type; 8 for an unknown type."""
-    block, size = quant_sizes().get(weights, (1, 1))
-    return 8 * size / block
+    return TENSOR_TYPES[weights].bits if weights in TENSOR_TYPES else 8.0
 
 
 def scale_row(row: PriorRow, model: ModelTraits, kv_type: KVType, computer: Computer) -> Timings:
@@ -260,6 +255,6 @@ def weight_type(quantisation: str) -> int:
     """Return the ggml type of most weights in a file of the quantisation, such as Q4_K for 'Q4_K_M'."""
     name = quantisation.upper()
     for suffix in ("", "_S", "_M", "_L", "_XL", "_MOE"):
-        if name.removesuffix(suffix) in WEIGHT_TYPES:
-            return WEIGHT_TYPES[name.removesuffix(suffix)]
-    return WEIGHT_TYPES[USUAL_TYPE]
+        if name.removesuffix(suffix) in TYPE_NUMBERS:
+            return TYPE_NUMBERS[name.removesuffix(suffix)]
+    return TYPE_NUMBERS[USUAL_TYPE]

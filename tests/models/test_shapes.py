@@ -139,6 +139,11 @@ def test_a_window_limits_what_is_read():
     assert shapes.kv_bytes_per_token() == 2 * one
 
 
+@pytest.mark.parametrize(("type", "size"), [(41, 18 * 32), (42, 18 * 64), (34, 54 * 16), (35, 66 * 16)])
+def test_ternary_and_one_bit_weights_are_counted_by_their_blocks(type, size):
+    assert shapes_of(header(tensors=[("blk.0.attn_k.weight", type, (256, 16))])).weight_bytes == size
+
+
 def test_an_unknown_tensor_type_is_counted_by_the_file():
     assert shapes_of(header(tensors=[("blk.0.attn_k.weight", 999, (64, 64))])).weight_bytes == 1_000_000 - 4096
 

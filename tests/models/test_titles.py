@@ -27,6 +27,8 @@ def test_the_default_model_and_the_suggested_ones_have_their_makers_names() -> N
         ("Meta-Llama-3.1-8B-Instruct-IQ4_XS.gguf", "Meta Llama 3.1 8B Instruct IQ4_XS"),
         ("gemma_2_2b_it.q8_0.GGUF", "gemma 2 2b it Q8_0"),
         ("Llama-3.1.f16.gguf", "Llama 3.1 F16"),
+        ("Bonsai-8B-q1_0.gguf", "Bonsai 8B Q1_0"),
+        ("bitnet-2b-tq2_0.gguf", "bitnet 2b TQ2_0"),
         ("big-Q6_K-00001-of-00003.gguf", "big Q6_K"),
         ("qwen2.5-7b-q4_my_own.gguf", "qwen2.5 7b Q4 my own"),
         ("my bird.gguf", "my bird"),

@@ -19,7 +19,7 @@ from models.header import Header, Scalar
 ARCHITECTURES = ("llama", "qwen2", "qwen3")
 
 # Numbers of ggml_type that the CPU can multiply with. Q8_1 and Q8_K (9, 15) are for activations only.
-TYPES = {0, 1, 2, 3, 6, 7, 8, *range(10, 15), *range(16, 24), 29, 30, 34, 35, 39}
+TYPES = {0, 1, 2, 3, 6, 7, 8, *range(10, 15), *range(16, 24), 29, 30, 34, 35, *range(39, 43)}
 F32 = 0
 
 PARTS = "attn_q attn_k attn_v attn_output ffn_gate ffn_up ffn_down attn_norm ffn_norm attn_q_norm attn_k_norm"
