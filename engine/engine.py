@@ -173,7 +173,7 @@ class Engine(BaseEngine):
         )
         self._follow_power(request.power)
         drafting = drafting_for(drafted_beside_pictures(request, prompt), model.sources, model.target)
-        model.chat_cache.open_chat(request.chat, prompt)
+        model.chat_cache.open_chat(request.chat, prompt, request.beginning)
         options, mask = self._answer_options(request, prompt)
         sampler = Sampler(
             request.sampling_for(model.info.thinking.thinks), text_tokens(prompt), mask, request.top_logprobs
@@ -306,7 +306,7 @@ class Engine(BaseEngine):
             if len(prompt) > room:  # its next question will be refused, so that a minute of reading would be in vain
                 raise Failure("prompt_too_long.plain", tokens=len(prompt), n_ctx=model.info.n_ctx)
             prompt = prompt[: whole_blocks(prompt, room)]
-            model.chat_cache.open_chat(request.chat, prompt)
+            model.chat_cache.open_chat(request.chat, prompt, request.beginning)
             if not model.session.holds(prompt):
                 started = time.perf_counter()
                 for progress in model.session.prefill(prompt):

@@ -41,11 +41,12 @@ class ChatCache:
         self.retry_at = 0.0  # seconds of the monotonic clock, until which saving is not tried after it failed
         self._why_not: Sentence | None = None  # why the last try to save failed
 
-    def open_chat(self, chat: str, prompt: Sequence[int]) -> None:
+    def open_chat(self, chat: str, prompt: Sequence[int], beginning: str = "") -> None:
         """Make `chat` the current chat, before its `prompt` is prefilled.
 
         Keeps the session's content if another chat takes its place. Then replaces it by the kept or the saved chat that
-        spares most of the prefill, if one spares more than the content does.
+        spares most of the prefill, if one spares more than the content does. `beginning` is a second id under which a
+        saved chat may be found: several chats begin with its content.
         """
         session, same = self.session, bool(chat) and chat == self.chat
         self.kept.turn += 1
@@ -54,14 +55,19 @@ class ChatCache:
         if not returns:
             self._keep(len(session.tokens) - shared_prefix(session.tokens, prompt), kept)
         session.expected = max(self.kept.longest, len(prompt))
-        record = self.saved.find(chat, self.guard) if chat else None
-        if record and self._in_saved(record, prompt) - max(session.reusable(prompt), in_kept) >= MIN_SAVED_TOKENS:
-            record, returns = self._load_saved(chat, record), 1
+        own, common = (self.saved.find(each, self.guard) if each else None for each in (chat, beginning))
+        in_own, in_common = (self._in_saved(each, prompt) if each else 0 for each in (own, common))
+        name, record = (chat, own) if in_own >= in_common else (beginning, common)
+        if record and max(in_own, in_common) - max(session.reusable(prompt), in_kept) >= MIN_SAVED_TOKENS:
+            record, returns = self._load_saved(name, record), 1
+            own = record if name == chat else own
         if kept and in_kept - session.reusable(prompt) >= MIN_KEPT_TOKENS and self._load(kept.tokens, kept.load):
             returns = 1 + kept.returns if is_continued(kept.tokens, prompt) else 0
         self.kept.drop(lambda each: (bool(chat) and each.id == chat) or is_continued(each.tokens, prompt))
+        if not same and session.holds(prompt):  # the rest belongs to another chat: it must not be saved as this one's
+            session.go_back(len(prompt) - 1)
         self.chat, self.returns = chat, returns
-        self.saved_tokens = common_prefix(record.tokens, prompt) if record else 0
+        self.saved_tokens = common_prefix(own.tokens, prompt) if own else 0
 
     def _in_saved(self, record: Record, prompt: Sequence[int]) -> int:
         """Return the number of the prompt's first tokens that need no pass once the saved chat is loaded."""

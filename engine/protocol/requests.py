@@ -310,7 +310,8 @@ class Generate(RequestBase):
 
     `max_tokens`: longest answer; None: until the model ends it or the context is full; 0: only read the prompt. `stop`:
     strings that end the answer. `chat`: the window's id of the chat, under which its keys and values may be saved;
-    empty: they are never saved. `forget_turns`: number of oldest turns that are left out; system messages stay.
+    empty: they are never saved. `beginning`: id under which the chat's beginning may be saved, because other chats have
+    the same one. `forget_turns`: number of oldest turns that are left out; system messages stay.
     `continue_last`: the last message is an answer to continue; the events carry only what is added. `kv_policy`: which
     tokens are cached. `draft`: which drafters propose tokens; published forms always draft, with the sizes of `lookup`,
     the others only where drafting pays on this machine. `exit_layers`: with midlayer, number of lower layers that
@@ -332,6 +333,7 @@ class Generate(RequestBase):
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     chat: str = ""
+    beginning: str = ""
     forget_turns: int = 0
     continue_last: bool = False
     kv_policy: KVPolicy = "measured"
@@ -385,11 +387,12 @@ class Generate(RequestBase):
 class Prepare(RequestBase):
     """Request to prefill the messages without answering; any later request cuts it short. Ends with Prepared.
 
-    `chat`, `thinking`, `power`: as in Generate.
+    `chat`, `beginning`, `thinking`, `power`: as in Generate.
     """
 
     messages: tuple[Message, ...]
     chat: str = ""
+    beginning: str = ""
     thinking: ThinkingOptions = field(default_factory=ThinkingOptions)
     power: PowerMode = "auto"
 

@@ -463,3 +463,37 @@ def test_the_cache_command(tmp_path, monkeypatch, capsys):
     assert "1 chat," in capsys.readouterr().out
     assert main(["cache", "clear"]) == 0
     assert list((tmp_path / "chats").iterdir()) == []
+
+
+def test_a_new_chat_begins_with_what_is_saved_of_its_beginning(tmp_path):
+    save(tmp_path, "project", PROMPT)
+    chat, longer = chat_cache(tmp_path), [*PROMPT, 1, 2, 3]
+    chat.open_chat("new", longer, "project")
+    assert list(chat.session.prefill(longer))[-1].reused == len(PROMPT)
+    assert chat.save(FAST)  # under its own id: nothing of it was saved before
+    again = chat_cache(tmp_path)
+    assert read(again, "new", [*longer, 4]) == len(longer)
+    assert read(chat_cache(tmp_path), "project", longer) == len(PROMPT)
+
+
+def test_a_chat_with_a_beginning_comes_back_as_itself(tmp_path):
+    longer = [*PROMPT, *[9] * 300]
+    save(tmp_path, "project", PROMPT)
+    save(tmp_path, "chat", longer)
+    chat = chat_cache(tmp_path)
+    chat.open_chat("chat", [*longer, 1], "project")
+    assert chat.saved_tokens == len(longer)
+    assert list(chat.session.prefill([*longer, 1]))[-1].reused == len(longer)
+
+
+def test_a_beginning_is_saved_without_the_chat_that_was_in_the_cache(tmp_path):
+    chat, secret = chat_cache(tmp_path), [9] * 300
+    read(chat, "chat", [*PROMPT, *secret])
+    chat.open_chat("project", PROMPT)
+    assert not chat.session.holds([*PROMPT, 9])
+    for _ in chat.session.prefill(PROMPT):
+        pass
+    assert chat.save(FAST)
+    record = chat.saved.find("project", GUARD)
+    assert record
+    assert record.tokens == PROMPT
