@@ -99,10 +99,8 @@ class DraftController(QObject):
         self._conversation = conversation
         draft = self.keeper.draft_of(conversation)
         self._composer.text.show_document(conversation, draft.text)
-        if draft.options and not conversation.saver.stored:  # chosen before the first message, in an earlier run
-            conversation.update_entry(options=draft.options)
-        if draft.collections and not conversation.saver.stored:
-            conversation.update_entry(collections=draft.collections)
+        if draft.choices and not conversation.saver.stored:  # chosen before the first message, in an earlier run
+            conversation.update_entry(**draft.choices)
         self._recount(conversation)
         self._show(conversation)
 
@@ -239,7 +237,7 @@ class DraftController(QObject):
         if is_new and not conversation.temporary:
             self.keeper.forget_new_chat()
         message.clear()
-        draft.options = draft.collections = ""
+        draft.choose()
         self._clear_composer_of(conversation, message)
         self._store_and_show(conversation)
         self._engine.submit(conversation)
@@ -341,12 +339,13 @@ class DraftController(QObject):
             self._retriever.warm_up(self._conversation)
 
     def _keep_choices(self, conversation: Conversation) -> None:
-        """Keep the options and collections of a chat without messages with its draft; other chats store them."""
+        """Keep what was chosen for a chat without messages with its draft; other chats store it."""
         if conversation.saver.stored:
             return
-        draft, chat = self.keeper.draft_of(conversation), conversation.chat
-        if (draft.options, draft.collections) != (chat.options, chat.collections):
-            draft.options, draft.collections = chat.options, chat.collections
+        draft = self.keeper.draft_of(conversation)
+        before = draft.choices
+        draft.choose(conversation.chat)
+        if draft.choices != before:
             self.keeper.store_draft(conversation, files=False)
 
     @property

@@ -9,9 +9,11 @@ from typing import Literal
 
 from app.attachments.attachment import Attachment
 from app.attachments.fitting import CountedFile
+from app.store.chat import Chat
 from engine.protocol.events import ModelInfo
 
 Fit = Literal["all", "unknown", "too_much", "best", "beginning"]
+CHOICES = ("options", "collections", "folder_id")  # of a chat that is not stored yet
 LEAST_ROOM = 400  # tokens: a part and its heading
 
 
@@ -121,17 +123,28 @@ class Unsent:
 class MessageDraft(Unsent):
     """The unsent content of one chat's composer, and `queued`: the message that waits for the answer under way.
 
-    `options` is JSON of app.settings.resolve.ChatOptions and `collections` ids, one a line, both chosen for a chat that
-    is not stored yet; other chats have them in their entry.
+    `options` is JSON of app.settings.resolve.ChatOptions, `collections` ids, one a line, and `folder_id` a folder, all
+    chosen for a chat that is not stored yet; other chats have them in their entry.
     """
 
     options: str = ""
     collections: str = ""
+    folder_id: str = ""
     queued: Unsent = field(default_factory=Unsent)
 
     @property
     def has_content(self) -> bool:
-        return not (self.empty and self.queued.empty) or bool(self.options or self.collections)
+        return not (self.empty and self.queued.empty) or bool(self.choices)
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """Values that were chosen for the chat, by their names in its entry."""
+        return {name: value for name in CHOICES if (value := getattr(self, name))}
+
+    def choose(self, chat: Chat | None = None) -> None:
+        """Take over what is chosen in the chat's entry; None chooses nothing."""
+        for name in CHOICES:
+            setattr(self, name, (getattr(chat, name) if chat else "") or "")
 
     def message_with(self, item: DraftFile) -> Unsent | None:
         """Return the message that has the file; None if the user has removed the file."""

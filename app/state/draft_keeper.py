@@ -17,9 +17,13 @@ from common.failures import Failure
 from common.paths import path_of, path_text
 
 NEW = ""  # the id of the chat that is not stored yet
-PUT_TEXT = """INSERT INTO unsent (chat_id, text, options, collections, attachments, queued) VALUES (?, ?, ?, ?, '[]', ?)
-    ON CONFLICT (chat_id) DO UPDATE SET text = excluded.text, options = excluded.options,
-    collections = excluded.collections, queued = excluded.queued"""
+PUT_TEXT = """INSERT INTO unsent (chat_id, text, options, collections, folder_id, attachments, queued)
+    VALUES (?, ?, ?, ?, ?, '[]', ?) ON CONFLICT (chat_id) DO UPDATE SET text = excluded.text,
+    options = excluded.options, collections = excluded.collections, folder_id = excluded.folder_id,
+    queued = excluded.queued"""
+GET_TEXT = """SELECT text, options, collections, queued, coalesce(
+    (SELECT id FROM folders WHERE folders.id = unsent.folder_id AND deleted_at IS NULL), '')
+    FROM unsent WHERE chat_id = ?"""
 PUT_FILES = """INSERT INTO unsent_files (chat_id, attachments, unread, queued, queued_unread) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (chat_id) DO UPDATE SET attachments = excluded.attachments, unread = excluded.unread,
     queued = excluded.queued, queued_unread = excluded.queued_unread"""
@@ -37,24 +41,25 @@ class DraftStore:
         columns = "attachments, unread, queued, queued_unread"
         row, files = self._store.with_connection(
             lambda db: (
-                db.execute("SELECT text, options, collections, queued FROM unsent WHERE chat_id = ?", (chat_id,))
-                .fetchone(),
+                db.execute(GET_TEXT, (chat_id,)).fetchone(),
                 db.execute(f"SELECT {columns} FROM unsent_files WHERE chat_id = ?", (chat_id,)).fetchone(),
             )
         )  # fmt: skip
         if files is None:
             self._without_files.add(chat_id)
-        text, options, collections, queued = row or ("", "", "", "")
+        text, options, collections, queued, folder_id = row or ("", "", "", "", "")
         read, unread, queued_read, queued_unread = files or ("", "", "", "")
         waiting = Unsent(queued, _files(queued_read, queued_unread))
-        return MessageDraft(text, _files(read, unread), options=options, collections=collections, queued=waiting)
+        draft = MessageDraft(text, _files(read, unread), options=options, collections=collections, queued=waiting)
+        draft.folder_id = folder_id
+        return draft
 
     def save(self, chat_id: str, draft: MessageDraft, done: Done, files: bool = True) -> None:
         """Replace the stored draft and call `done` with the outcome.
 
         `files` False leaves the stored files as they are, because they may be long.
         """
-        messages, chosen = (draft, draft.queued), (draft.options, draft.collections)
+        messages, chosen = (draft, draft.queued), (draft.options, draft.collections, draft.folder_id)
         text, queued = (message.text for message in messages)
         packed = [part for message in messages for part in _packed(message)]
         has_files = any(message.items for message in messages)

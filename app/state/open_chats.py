@@ -32,6 +32,7 @@ class OpenChats(ConversationEvents):
         super().__init__()
         self.store = store
         self.current_changed: Event[Conversation] = Event()
+        store.forget_folders()
         self._closed = {chat.id: chat for chat in store.chats()}
         self._folders = {folder.id: folder for folder in store.folders()}
         self._conversations: dict[str, Conversation] = {}
@@ -233,7 +234,8 @@ class OpenChats(ConversationEvents):
 
     def delete_folder(self, folder_id: str) -> tuple[Folder, list[str]]:
         """Delete the folder but not its chats; return the folder and its chats' ids, which `restore_folder` takes."""
-        inside = [chat.id for chat in self.chats() if chat.folder_id == folder_id]
+        new = [each.chat for each in self._conversations.values() if each.state == "new"]
+        inside = [chat.id for chat in (*self.chats(), *new) if chat.folder_id == folder_id]
         self._update_entries(inside, folder_id=None)
         self.store.delete_folder(folder_id)
         return self._folders.pop(folder_id), inside
@@ -241,7 +243,8 @@ class OpenChats(ConversationEvents):
     def restore_folder(self, folder: Folder, inside: Iterable[str]) -> None:
         """Undo `delete_folder`; chats that were moved into another folder since then stay there."""
         self._save_folder(folder)
-        without_folder = {chat.id for chat in self.chats() if chat.folder_id is None}
+        new = [each.chat for each in self._conversations.values() if each.state == "new"]
+        without_folder = {chat.id for chat in (*self.chats(), *new) if chat.folder_id is None}
         self.move([chat_id for chat_id in inside if chat_id in without_folder], folder.id)
 
     def _save_folder(self, folder: Folder) -> None:

@@ -117,12 +117,24 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A heading of the user's own in the list of chats; `folded` hides its chats."""
+    """A heading of the user's own in the list of chats; a project if its chats begin with something of the folder's.
+
+    Attributes:
+        folded: whether its chats are hidden in the list.
+        options: JSON of app.settings.resolve.ChatOptions, which its chats have unless they have their own.
+        collections: ids of the collections that are searched for its chats, one a line.
+        model: name of the model that is offered in its new chats, "" if any will do.
+        model_path: that model's file, as `path_text` writes it; "" if it is unknown.
+    """
 
     name: str
     id: str = field(default_factory=new_id)
     created_at: float = field(default_factory=time.time)
     folded: bool = False
+    options: str = ""
+    collections: str = ""
+    model: str = ""
+    model_path: str = ""
 
 
 def storable(text: str) -> str:

@@ -191,18 +191,23 @@ class ChatStore:
                 db.execute(f"DELETE FROM {table}")
 
     def folders(self) -> list[Folder]:
-        """Return all folders, by name."""
-        rows = self._execute(f"SELECT {FOLDER_FIELDS} FROM folders")
-        folders = [Folder(name, id_, created, bool(folded)) for name, id_, created, folded in rows]
+        """Return all folders that are not deleted, by name."""
+        rows = self._execute(f"SELECT {FOLDER_FIELDS} FROM folders WHERE deleted_at IS NULL")
+        folders = [replace(folder, folded=bool(folder.folded)) for folder in (Folder(*row) for row in rows)]
         return sorted(folders, key=lambda folder: (folder.name.casefold(), folder.created_at))
 
     def save_folder(self, folder: Folder) -> None:
+        """Insert or replace the folder; a deleted one comes back with its files."""
         with self.writing() as db:
             write_folder(db, folder)
 
     def delete_folder(self, folder_id: str) -> None:
-        """Delete the folder but not its chats."""
-        self._execute("DELETE FROM folders WHERE id = ?", folder_id)
+        """Mark the folder to be deleted at the next start, with its files but not its chats."""
+        self._execute("UPDATE folders SET deleted_at = ? WHERE id = ?", time.time(), folder_id)
+
+    def forget_folders(self) -> None:
+        """Delete the folders that were deleted before this start."""
+        self._execute("DELETE FROM folders WHERE deleted_at IS NOT NULL")
 
     def with_connection(self, work: Callable[[sqlite3.Connection], R]) -> R:
         """Return the result of `work` on the connection."""
@@ -269,6 +274,7 @@ def write_messages(db: sqlite3.Connection, messages: Iterable[ChatMessage]) -> N
 
 def write_folder(db: sqlite3.Connection, folder: Folder) -> None:
     db.execute(_upsert("folders", FOLDER_FIELDS), _values(folder))
+    db.execute("UPDATE folders SET deleted_at = NULL WHERE id = ?", (folder.id,))
 
 
 def _length(message: ChatMessage) -> int:

@@ -71,7 +71,8 @@ def encode_chat(chat: Chat, messages: Iterable[ChatMessage]) -> bytes:
 
 
 def encode_folder(folder: Folder) -> bytes:
-    return msgspec.json.encode(folder)
+    """Return one entry of "folders" as JSON, without what the folder's chats begin with."""
+    return msgspec.json.encode(replace(folder, options="", collections="", model="", model_path=""))
 
 
 def decode_chat(raw: object, now: float) -> tuple[Chat, list[ChatMessage]]:
@@ -105,7 +106,8 @@ def decode_chat(raw: object, now: float) -> tuple[Chat, list[ChatMessage]]:
 def decode_folder(raw: object, now: float) -> Folder:
     """Return the folder; raise ValueError with the mistake."""
     folder = msgspec.convert(_identified(_cleaned(raw)), Folder)
-    return replace(folder, name=line(folder.name) or "?", created_at=moment(folder.created_at, now))
+    name, created_at = line(folder.name) or "?", moment(folder.created_at, now)
+    return Folder(name, folder.id, created_at, folder.folded)
 
 
 def _entry(message: ChatMessage) -> dict[str, Any]:

@@ -233,9 +233,10 @@ def _apply(store: ChatStore) -> tuple[list[Before], int]:
 def _place(store: ChatStore, step: Step) -> None:
     """Add the folders that are missing, and put the new chats into theirs."""
     with store.writing() as db:
-        known = {folder_id for (folder_id,) in db.execute("SELECT id FROM folders")}
+        known = {folder_id for (folder_id,) in db.execute("SELECT id FROM folders WHERE deleted_at IS NULL")}
         for folder in step.folders:
             if folder.id not in known:
+                db.execute("DELETE FROM folders WHERE id = ?", (folder.id,))
                 write_folder(db, folder)
     known |= {folder.id for folder in step.folders}
     places = [place for place in step.places if place[0] in known]

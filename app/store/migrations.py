@@ -187,6 +187,31 @@ def keep_queued_messages(db: sqlite3.Connection) -> None:
         db.execute(f"ALTER TABLE unsent_files ADD COLUMN {column} TEXT NOT NULL DEFAULT '[]'")
 
 
+def create_projects(db: sqlite3.Connection) -> None:
+    """Add what the chats of a folder begin with: options, collections, a model, files, and facts about the user.
+
+    `attachment` is JSON of a file as it was read: from `path` ('' for an imported one), which then had these bytes. A
+    fact without a folder belongs to all chats. A folder with `deleted_at` is forgotten at the next start.
+    """
+    for column in ("options", "collections", "model", "model_path"):
+        db.execute(f"ALTER TABLE folders ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE folders ADD COLUMN deleted_at REAL")
+    db.execute("ALTER TABLE unsent ADD COLUMN folder_id TEXT NOT NULL DEFAULT ''")
+    db.execute(
+        """CREATE TABLE project_files (
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
+            folder_id TEXT NOT NULL REFERENCES folders(id) ON DELETE CASCADE, attachment TEXT NOT NULL,
+            path TEXT NOT NULL, changed_at INTEGER NOT NULL, bytes INTEGER NOT NULL, digest TEXT NOT NULL) STRICT"""
+    )
+    db.execute("CREATE INDEX files_of_project ON project_files(folder_id)")
+    db.execute(
+        """CREATE TABLE facts (
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
+            folder_id TEXT REFERENCES folders(id) ON DELETE CASCADE, text TEXT NOT NULL) STRICT"""
+    )
+    db.execute("CREATE INDEX facts_of_project ON facts(folder_id)")
+
+
 def done_by(*statements: str) -> Step:
     """Return the step that executes these statements."""
 
@@ -262,6 +287,7 @@ MIGRATIONS: tuple[Step, ...] = (
         "ALTER TABLE messages ADD COLUMN calls TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE chats ADD COLUMN tools TEXT NOT NULL DEFAULT ''",
     ),
+    create_projects,
 )
 
 
