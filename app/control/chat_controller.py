@@ -118,7 +118,8 @@ class ChatController(QObject):
     def _read_ahead(self) -> None:
         """Have the open chat read, and counted, so that the gauge says how much it needs before it is read."""
         conversation, state = self._open_chats.current, self._engine.state
-        if conversation.messages and state.context_chat != conversation.chat.id:
+        begun = conversation.messages or conversation.project.beginning
+        if begun and state.context_chat != conversation.chat.id:
             self._engine.idle.count((), conversation, partial(self._counted, conversation))
         self._engine.idle.read_ahead(conversation)
 

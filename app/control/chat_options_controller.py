@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject
 
 from app.dialogs.chat_panel import ChatPanel
 from app.notice import UNDO_MS
-from app.settings.resolve import ChatOptions, Values, chat_options_from_json
+from app.settings.resolve import PROMPT, ChatOptions, Values, chat_options_from_json
 from app.settings.settings import Settings
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
@@ -90,11 +90,11 @@ class ChatOptionsController(QObject):
 
     @property
     def _inherited(self) -> Values:
-        """The values that the chat has unless it has its own."""
-        state = self._engine.state
-        return self._settings.inherited(
-            state.path, self._options.values, bool(state.model and state.model.thinking.thinks)
-        )
+        """The values that the chat has unless it has its own; its own instructions are added to its project's."""
+        state, project = self._engine.state, self._open_chats.current.project
+        thinks = bool(state.model and state.model.thinking.thinks)
+        values = self._settings.inherited(state.path, {**project.options.values, **self._options.values}, thinks)
+        return {**values, **project.options.values, PROMPT: "" if project.instructions else values[PROMPT]}
 
     @property
     def _options(self) -> ChatOptions:

@@ -102,6 +102,7 @@ class CollectionsController(QObject):
             action = menu.addAction(each.name.replace("&", "&&"))
             action.setCheckable(True)
             action.setChecked(each in used)
+            action.setEnabled(each.id not in conversation.project.collections)  # the project's dialog switches it
             action.toggled.connect(partial(self._switch, conversation, each.id))
         menu.addSeparator()
         menu.addAction(self._window.commands.actions["collections"])

@@ -94,13 +94,14 @@ class Collections:
     # --- chats --------------------------------------------------------------------------------------------------------
 
     def used_by(self, conversation: Conversation) -> list[Collection]:
-        """Return the collections that are searched for a chat."""
-        chosen = conversation.chat.collections.split("\n")
+        """Return the collections that are searched for a chat: its own, and those of its project."""
+        chosen = {*conversation.chat.collections.split("\n"), *conversation.project.collections}
         return [each for each in self.all() if each.id in chosen]
 
     def switch(self, conversation: Conversation, collection_id: str, on: bool) -> None:
         """Search a collection for a chat's questions from now on, or no longer."""
-        chosen = [each.id for each in self.used_by(conversation) if each.id != collection_id]
+        own = conversation.chat.collections.split("\n")
+        chosen = [each.id for each in self.all() if each.id in own and each.id != collection_id]
         conversation.update_entry(collections="\n".join([*chosen, collection_id] if on else chosen))
 
     # --- the index ----------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from app.state.answer import Answer, Waiting
 from app.state.answer_facts import sources_of
 from app.state.conversation_events import ConversationEvents
 from app.state.draft import MessageDraft
+from app.state.projects import NO_PROJECT, Project
 from app.state.prompt import drop_oldest_turns, prompt_of, turns_to_free, with_draft
 from app.state.saving import ChatSaver
 from app.state.summary import turns_of
@@ -42,8 +43,9 @@ class Conversation(ConversationEvents):
     `tree` has all messages and `messages` is the shown branch. While `answer` is written, its last entry is the answer
     as last stored. `edits` holds the unsent text of messages that the user is editing, by message id. `unfolded` holds
     the thoughts that the user has opened, as (message id, number of the thought). `draft` is the content of the
-    composer; None until it was loaded. `clock` gives monotonic seconds. `answer_resumed` is emitted when the last
-    answer is continued, `thoughts_counted` with the number of tokens of the answer's thoughts when one of them ends.
+    composer; None until it was loaded. `project_of` finds what a chat begins with. `clock` gives monotonic seconds.
+    `answer_resumed` is emitted when the last answer is continued, `thoughts_counted` with the number of tokens of the
+    answer's thoughts when one of them ends.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Conversation(ConversationEvents):
     ) -> None:
         """Open the chat, or a new one; `edits` are those in the store, None for a chat that is not stored yet."""
         super().__init__()
+        self.project_of: Callable[[Chat, bool], Project] = lambda _chat, _with_facts: NO_PROJECT
         self.store, self.temporary = store, temporary
         self.chat = chat or Chat()
         # Id under which the engine may keep what it has read of this chat on the disk; "" for a temporary chat.
@@ -99,6 +102,20 @@ class Conversation(ConversationEvents):
     def answer_text(self) -> str:
         """Text of the answer under way."""
         return self.answer.text if self.answer is not None else ""
+
+    @property
+    def project(self) -> Project:
+        """Project that the chat begins with; a temporary chat is told no facts about the user."""
+        return self.project_of(self.chat, not self.temporary)
+
+    @property
+    def beginning_id(self) -> str:
+        """Id under which the engine may keep the beginning that other chats have too; "" if there is none."""
+        return self.project.id if self.project.beginning else ""
+
+    def may_leave_for(self, host: str) -> bool:
+        """Return whether the user lets this server read the chat with what the chat begins with now."""
+        return f"{host} {self.project.digest}".strip() in self.chat.agreed.split("\n")
 
     @property
     def asked_host(self) -> str:
@@ -173,8 +190,11 @@ class Conversation(ConversationEvents):
             self.phase_changed.emit(self)
 
     def agree(self) -> None:
-        """Let the server that was asked about read this chat from now on."""
-        self.chat = replace(self.chat, agreed=f"{self.chat.agreed}\n{self.asked_host}".strip())
+        """Let the server that was asked about read this chat from now on, until it begins with something else."""
+        host = self.asked_host
+        others = [line for line in self.chat.agreed.split("\n") if line and line.split()[0] != host]
+        lines = dict.fromkeys([*others, host, f"{host} {self.project.digest}".strip()])
+        self.chat = replace(self.chat, agreed="\n".join(lines))
         self.save()
         self.ask_about("")
 
@@ -389,9 +409,10 @@ class Conversation(ConversationEvents):
     def _tell_entry(self, before: Chat) -> None:
         """Emit the events for how the entry differs from `before`."""
         self.entry_changed.emit(self)
-        if self.chat.options != before.options:
+        moved = self.chat.folder_id != before.folder_id
+        if moved or self.chat.options != before.options:
             self.options_changed.emit(self)
-        if self.chat.forget_turns != before.forget_turns:
+        if moved or self.chat.forget_turns != before.forget_turns:
             self.context_changed.emit(self)
 
     def _wait(self, waiting: Waiting) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from app.events import Event
-from app.settings.resolve import Options, chat_options_from_json
+from app.settings.resolve import PROMPT, Options, chat_options_from_json
 from app.settings.settings import Settings
 from app.state.conversation import Conversation
 from app.state.engine_state import EngineState, Problem
@@ -117,9 +117,14 @@ class EngineModel:
         return not self.state.host and self._options.outdated
 
     def options_for(self, conversation: Conversation) -> Options:
-        """Return the options for answering this chat with the wanted model."""
-        values = chat_options_from_json(conversation.chat.options).values
-        return self._settings.options(self.state.path, values)
+        """Return the options for answering this chat with the wanted model; its instructions are below its beginning.
+
+        The instructions of a project take the place of those in the settings, and a chat's own are added to them.
+        """
+        own, project = chat_options_from_json(conversation.chat.options).values, conversation.project
+        options = self._settings.options(self.state.path, {**project.options.values, **own})
+        instructions = "" if project.instructions and PROMPT not in own else options.system_prompt
+        return replace(options, system_prompt="\n\n".join(filter(None, (project.beginning, instructions))))
 
     def prompt(self, options: Options, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Return the messages as the loaded model reads them: below the user's instructions."""

@@ -176,7 +176,7 @@ class EngineQueue:
         """
         host, allowed = self.state.host, None
         for conversation in self._waiting:
-            if host and not conversation.chat.may_leave_for(host):
+            if host and not conversation.may_leave_for(host):
                 conversation.ask_about(host)
             elif allowed is None:
                 allowed = conversation
@@ -202,6 +202,7 @@ class EngineQueue:
             options.generate,
             messages=self.model.prompt(options, messages),
             chat=conversation.cache_id,
+            beginning=conversation.beginning_id,
             forget_turns=conversation.chat.forget_turns,
             continue_last=continued,
         )

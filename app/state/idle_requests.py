@@ -70,7 +70,7 @@ class IdleRequests:
         `done` gets the answer, None if the engine has other work, which cuts the answer short, or why it failed.
         """
         host = self._model.state.host
-        if self._busy() or (host and not conversation.chat.may_leave_for(host)):
+        if self._busy() or (host and not conversation.may_leave_for(host)):
             done(None)
             return
         options = self._model.options_for(conversation)
@@ -104,25 +104,29 @@ class IdleRequests:
     def read_ahead(self, conversation: Conversation) -> None:
         """Let an idle engine read this chat ahead, because the user opened the chat and may continue it.
 
-        On battery only a chat with new files is read ahead, because the user will surely ask about those.
+        Of a new chat, the beginning is read that it has in common with others, and kept under an id of its own. On
+        battery only a chat with new files is read ahead, or a new one, because the user will surely ask about those.
         """
         state = self._model.state
         files = conversation.draft.certain_attachments() if conversation.draft else ()
-        if state.power.postpones_idle_work and not files:
+        if state.power.postpones_idle_work and conversation.messages and not files:
             return
         if self._busy() or state.host or not self._model.usable or conversation.busy or conversation.remedies:
             return
         chat, options = conversation.chat, self._model.options_for(conversation)
         thinking, power = options.generate.thinking, options.generate.power
-        messages = conversation.certain_prompt()
+        messages, cache_id, common = conversation.certain_prompt(), conversation.cache_id, conversation.beginning_id
+        if not messages and common and not conversation.temporary:
+            options = replace(options, system_prompt=conversation.project.beginning)
+            cache_id, common = common, ""
         read = (chat.id, chat.options, options.system_prompt, thinking, messages)
         if read == self._read:
             return
         self.forget_read()
         self._read = read
-        if messages:
+        if messages or cache_id != conversation.cache_id:
             prompt = self._model.prompt(options, messages)
-            request = requests.Prepare(0, prompt, chat=conversation.cache_id, thinking=thinking, power=power)
+            request = requests.Prepare(0, prompt, cache_id, common, thinking, power)
             state.change(read_ahead=ReadAheadProgress(chat.id, 0, 0, 0))
             self._send(request, partial(self._hear_read_ahead, read))
 

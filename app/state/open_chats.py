@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from app.events import Event
 from app.state.conversation import Conversation
 from app.state.conversation_events import ConversationEvents
+from app.state.projects import Projects
 from app.store.chat import Chat, ChatMessage, Folder, new_id
 from app.store.chat_store import DOOMED, ChatStore
 from app.words import tr
@@ -35,6 +36,8 @@ class OpenChats(ConversationEvents):
         store.forget_folders()
         self._closed = {chat.id: chat for chat in store.chats()}
         self._folders = {folder.id: folder for folder in store.folders()}
+        self.projects = Projects(store, self._folders)
+        self.projects.changed.connect(self._tell_beginning)
         self._conversations: dict[str, Conversation] = {}
         # Conversations of chats that were deleted permanently, as long as someone holds one: an import may bring the
         # chat back.
@@ -69,6 +72,14 @@ class OpenChats(ConversationEvents):
         unsent = (each for each in self._conversations.values() if each.state == "new" and not each.temporary)
         with_draft = (each for each in unsent if each.draft and each.draft.has_content)
         return self._make_current(next(with_draft, None) or self.new_beside())
+
+    def new_in(self, folder_id: str) -> Conversation:
+        """Open an empty chat in a folder, or the one that is there already."""
+        self.projects.of_folder(folder_id)  # a store that cannot be read fails here
+        unsent = (each for each in self._conversations.values() if each.state == "new" and not each.temporary)
+        inside = next((each for each in unsent if each.chat.folder_id == folder_id), None) or self.new_beside()
+        inside.update_entry(folder_id=folder_id)
+        return self._make_current(inside)
 
     def new_beside(self) -> Conversation:
         """Return an empty chat and leave the current one open; it is listed and stored with its first message."""
@@ -115,6 +126,7 @@ class OpenChats(ConversationEvents):
         if chat_id not in self._conversations:
             row = self.store.chat_row(chat_id)
             chat = row[0] if row is not None else self._closed[chat_id]
+            self.projects.of(chat)  # a store that cannot be read fails here
             self._make(chat, self.store.messages(chat), edits=self.store.edits(chat_id))
             del self._closed[chat_id]
         return self._conversations[chat_id]
@@ -191,7 +203,9 @@ class OpenChats(ConversationEvents):
 
         What is not stored yet of a chat stays, and is stored later.
         """
-        self._folders = {folder.id: folder for folder in self.store.folders()}
+        self._folders.clear()
+        self._folders.update({folder.id: folder for folder in self.store.folders()})
+        self.projects.reload()
         for chat_id in chat_ids:
             conversation = self._conversations.get(chat_id) or self._gone.get(chat_id)
             row = self.store.chat_row(chat_id) if conversation is not None else None
@@ -230,7 +244,12 @@ class OpenChats(ConversationEvents):
     def move(self, chat_ids: Iterable[str], folder_id: str | None) -> None:
         """Move the chats into the folder; None takes them out of any folder."""
         if folder_id is None or folder_id in self._folders:
+            self.projects.of(Chat(folder_id=folder_id))  # a store that cannot be read fails here
             self._update_entries(chat_ids, folder_id=folder_id)
+
+    def change_folder(self, folder_id: str, **values: Any) -> None:
+        """Change what the folder's chats begin with: its options, collections or model."""
+        self._save_folder(replace(self._folders[folder_id], **values))
 
     def delete_folder(self, folder_id: str) -> tuple[Folder, list[str]]:
         """Delete the folder but not its chats; return the folder and its chats' ids, which `restore_folder` takes."""
@@ -238,18 +257,31 @@ class OpenChats(ConversationEvents):
         inside = [chat.id for chat in (*self.chats(), *new) if chat.folder_id == folder_id]
         self._update_entries(inside, folder_id=None)
         self.store.delete_folder(folder_id)
-        return self._folders.pop(folder_id), inside
+        folder = self._folders.pop(folder_id)
+        self.projects.reload()
+        return folder, inside
 
     def restore_folder(self, folder: Folder, inside: Iterable[str]) -> None:
         """Undo `delete_folder`; chats that were moved into another folder since then stay there."""
         self._save_folder(folder)
+        self.projects.reload()
         new = [each.chat for each in self._conversations.values() if each.state == "new"]
         without_folder = {chat.id for chat in (*self.chats(), *new) if chat.folder_id is None}
         self.move([chat_id for chat_id in inside if chat_id in without_folder], folder.id)
 
     def _save_folder(self, folder: Folder) -> None:
         self.store.save_folder(folder)
-        self._folders[folder.id] = folder
+        before, self._folders[folder.id] = self._folders.get(folder.id), folder
+        if before is not None and replace(before, folded=folder.folded) != folder:
+            self.projects.refresh(folder.id)
+
+    def _tell_beginning(self, folder_id: str | None) -> None:
+        """Tell the open chats of this folder, or all, that they begin with something else."""
+        for conversation in tuple(self._conversations.values()):
+            if folder_id in (None, conversation.chat.folder_id):
+                conversation.options_changed.emit(conversation)
+                conversation.context_changed.emit(conversation)
+                conversation.entry_changed.emit(conversation)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -273,6 +305,7 @@ class OpenChats(ConversationEvents):
     def _make(self, *values: Any, **options: Any) -> Conversation:
         """Make the one conversation of a chat, and emit its events as ours too."""
         conversation = Conversation(self.store, *values, **options)
+        conversation.project_of = self.projects.of
         self._conversations[conversation.chat.id] = conversation
         conversation.answer_ended.connect(self._mark_unread)
         for name in vars(ConversationEvents()):

@@ -19,6 +19,7 @@ TITLE_LENGTH = 40
 KEPT_SHARE = 0.75
 UNSEEN = "[A picture, which you cannot see.]"  # for the model, in place of a picture
 NO_RESULT = "[There is no result: the call was interrupted.]"  # for the model
+KNOWN = "What the user wants you to know about them:\n"  # for the model, before facts
 SUMMED_UP = "Earlier in this conversation, summed up:\n"  # for the model, before a summary
 
 
@@ -95,6 +96,12 @@ def with_system(text: str, prompt: Sequence[Message]) -> tuple[Message, ...]:
     pinned, turns = split_pinned(prompt)
     whole = "\n\n".join(filter(None, (text, *(message.content for message in pinned))))
     return (Message("system", whole), *turns) if whole else turns
+
+
+def beginning_of(instructions: str, files: Sequence[Attachment], facts: Sequence[str]) -> str:
+    """Return what all chats of a project begin with, and below that the facts that the user wants to be known."""
+    known = KNOWN + "\n".join(f"- {fact}" for fact in facts) if facts else ""
+    return "\n\n".join(filter(None, (instructions, with_attachments(files, ""), known)))
 
 
 def split_pinned(prompt: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:

@@ -86,7 +86,8 @@ class Chat:
         model: name of the model that wrote the last answer, "" if none of ours did.
         model_path: that model's file, as `path_text` writes it; "" if it is unknown.
         unread_at: when an answer ended while another chat was open; None once the chat was opened.
-        agreed: hosts of servers that the user lets read this chat, one a line.
+        agreed: hosts of servers that the user lets read this chat, one a line. Behind a host may stand the digest of
+            what the chat began with when the user was asked.
         collections: ids of the collections that are searched for this chat, one a line.
         tools: JSON of app.tools.choices.Choices: which tools the chat may use, and which of them without a question.
         title_from: who wrote the title: the user, or a model; "" for the first line, or if it is unknown.
@@ -109,10 +110,6 @@ class Chat:
     collections: str = ""
     title_from: Literal["", "user", "model"] = ""
     tools: str = ""
-
-    def may_leave_for(self, host: str) -> bool:
-        """Return whether the user lets this server read the chat."""
-        return host in self.agreed.split("\n")
 
 
 @dataclass(frozen=True, slots=True)

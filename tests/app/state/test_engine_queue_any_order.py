@@ -167,7 +167,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert GUEST not in str(request), "another program's text is sent to a server"
         if isinstance(request, Generate):
             chat = self.chats[int(request.messages[-1].content.split()[-1])]
-            assert chat.chat.may_leave_for(self.queue.state.host)
+            assert chat.may_leave_for(self.queue.state.host)
 
     def callback(self) -> Callable[[object], None]:
         number = self.asked = self.asked + 1
