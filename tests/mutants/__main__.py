@@ -1,7 +1,8 @@
 """`make mutants`: breaks the modules of modules.toml, one thing at a time, and counts what their tests notice.
 
 A mutant is first judged by the tests that reach its line, then by all tests of its module: those may reach it in
-another process. Results are kept in build/mutants/; the same command goes on where it was interrupted.
+another process. With `--quick` the former have to do, so that the percentage is the lowest that is possible. Results
+are kept in build/mutants/; the same command goes on where it was interrupted.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from queue import SimpleQueue
 
 import coverage
 
+from tests.mutants.forks import NO_FUNCTION
 from tests.mutants.mutate import mutants
 from tests.mutants.results import GOAL, KEPT, Results, key_of, modules, report
 from tests.mutants.trees import PYTEST, Outcome, Tree
 
 SPARE_SECONDS = 60.0  # beyond LONGER times the time of the unbroken tests, after which a mutant counts as hanging
 LONGER = 5
+COVERAGE = f"import sys; sys.path += {sys.path!r}; from coverage.cmdline import main; sys.exit(main(sys.argv[1:]))"
 
 
 def main() -> int:
@@ -37,8 +40,9 @@ def main() -> int:
         trees = [Tree(Path(stack.enter_context(tempfile.TemporaryDirectory()))) for _ in range(options.jobs)]
         for tree in trees:
             tree.fill()
-        measured = [measure(name, tests, trees, options) for name, tests in chosen.items()]
-    done = [results for results in measured if results]
+        read = [results_of(name, tests, trees[0].folder) for name, tests in chosen.items()]
+        run_unbroken([results for results in read if not results.seconds], trees[0])
+        done = [measure(results, trees, options) for results in read if results.seconds]
     text = report(done)
     (KEPT / "report.md").write_text(text, encoding="utf-8")
     print(text)
@@ -50,27 +54,30 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[""], metavar="MODULE", help="parts of modules' paths")
     parser.add_argument("--sample", type=int, metavar="N", help="at most so many mutants of each module")
     parser.add_argument("--seed", default="0", help="another one chooses another sample")
+    parser.add_argument("--quick", action="store_true", help="run only the tests that are known to reach the mutant")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants at once")
     return parser.parse_args()
 
 
-def measure(name: str, tests: list[str], trees: Sequence[Tree], options: argparse.Namespace) -> Results | None:
-    """Return the module's results, once the chosen mutants are judged; None if its tests fail without a mutant."""
-    folder = trees[0].folder  # the checkout as it was at the start: somebody may be editing it
+def results_of(name: str, tests: list[str], folder: Path) -> Results:
+    """Return what is known of the module as it was at the start: somebody may be editing the checkout."""
     text = (folder / name).read_text(encoding="utf-8")
     results = Results(name, tests, text, mutants(text), key_of(name, tests, folder))
     results.load()
-    if not results.seconds and not run_unbroken(results, trees[0]):
-        return None
+    return results
+
+
+def measure(results: Results, trees: Sequence[Tree], options: argparse.Namespace) -> Results:
+    """Return the module's results, once the chosen mutants are judged."""
     numbers = range(len(results.mutants))
-    chance = random.Random(f"{options.seed} {name}")
+    chance = random.Random(f"{options.seed} {results.module}")
     wanted = sorted(chance.sample(numbers, min(options.sample, len(numbers)))) if options.sample else numbers
     todo = [number for number in wanted if str(number) not in results.outcomes]
     free: SimpleQueue[Tree] = SimpleQueue()
     for tree in trees:
         free.put(tree)
     with ThreadPoolExecutor(len(trees)) as pool:
-        futures = {pool.submit(judged, results, number, free): number for number in todo}
+        futures = {pool.submit(judged, results, number, free, options.quick): number for number in todo}
         try:
             for future in as_completed(futures):
                 results.outcomes[str(futures[future])] = future.result()
@@ -83,36 +90,42 @@ def measure(name: str, tests: list[str], trees: Sequence[Tree], options: argpars
     return results
 
 
-def run_unbroken(results: Results, tree: Tree) -> bool:
-    """Run all tests of the unbroken module; note their time and the lines of each. Return whether they pass."""
-    path, data = tree.folder / results.module, tree.folder / "build" / "coverage"
-    measured = f"import sys; sys.path += {sys.path!r}; from coverage.cmdline import main; sys.exit(main(sys.argv[1:]))"
-    began = time.monotonic()
-    code, output = tree.run(
-        "-c", measured, "run", f"--data-file={data}", f"--include={path}",
-        *PYTEST, "-p", "tests.mutants.reach", *results.tests,
-    )  # fmt: skip
-    if code:
-        print(f"{output}\nThe tests of {results.module} fail although nothing is broken: see above.")
-        return False
-    results.seconds = time.monotonic() - began
-    read = coverage.CoverageData(str(data))
-    read.read()
-    lines = read.contexts_by_lineno(str(path)).items()
-    results.reach = {str(line): [each for each in names if each] for line, names in lines}
-    results.save()
-    return True
+def run_unbroken(modules: Sequence[Results], tree: Tree) -> None:
+    """Run all tests of these unbroken modules; note their time and the lines of each, where they pass."""
+    for tests in dict.fromkeys(tuple(each.tests) for each in modules):
+        same = [each for each in modules if tuple(each.tests) == tests]
+        include = ",".join(str(tree.folder / each.module) for each in same)
+        data = tree.folder / "build" / "coverage"
+        began = time.monotonic()
+        code, output = tree.run(
+            "-c", COVERAGE, "run", f"--data-file={data}", f"--include={include}",
+            *PYTEST, "-p", "tests.mutants.reach", *tests,
+        )  # fmt: skip
+        if code:
+            print(f"{output}\nThe tests of {include} fail although nothing is broken: see above.")
+            continue
+        read = coverage.CoverageData(str(data))
+        read.read()
+        for each in same:
+            each.seconds = time.monotonic() - began
+            lines = read.contexts_by_lineno(str(tree.folder / each.module)).items()
+            each.reach = {str(line): [name for name in names if name] for line, names in lines}
+            each.save()
 
 
-def judged(results: Results, number: int, free: SimpleQueue[Tree]) -> Outcome:
+def judged(results: Results, number: int, free: SimpleQueue[Tree], quick: bool) -> Outcome:
     """Return what the tests make of a mutant, in a tree that is free."""
     mutant, tree = results.mutants[number], free.get()
+    limit = SPARE_SECONDS + LONGER * results.seconds
+    reaching = results.tests_of(mutant)
     try:
+        tree.collect(results.tests)
         with tree.changed(results.module, mutant.text):
-            for tests in dict.fromkeys((tuple(results.tests_of(mutant)), tuple(results.tests))):
-                outcome, failed = tree.judge(tests, SPARE_SECONDS + LONGER * results.seconds)
-                if outcome != "survived":
-                    break
+            outcome, failed = tree.judge_in_fork(results.module, results.text, mutant.text, reaching, limit)
+            runs = [reaching] if failed == NO_FUNCTION else []
+            for tests in runs if quick else (*runs, results.tests):
+                if outcome == "survived":
+                    outcome, failed = tree.judge(tests, limit)
     finally:
         free.put(tree)
     print(f"{outcome}: {results.module}:{mutant.line}: {mutant.old}  ->  {mutant.new}  {failed}", flush=True)

@@ -69,8 +69,9 @@ class Results:
         self.path.with_suffix(".new").replace(self.path)
 
     def tests_of(self, mutant: Mutant) -> list[str]:
-        """Return the tests that reach the mutant's line; all tests if none is known to."""
-        return self.reach.get(str(mutant.line)) or self.tests
+        """Return the tests that reach the mutant's line, or any line of the module if that one is run at import."""
+        of_any = sorted({name for names in self.reach.values() for name in names})
+        return self.reach.get(str(mutant.line)) or of_any or self.tests
 
     def survivors(self) -> list[Mutant]:
         """Return the mutants that lived and are not listed as equivalent."""

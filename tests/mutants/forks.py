@@ -1,0 +1,116 @@
+"""Pytest plugin: collects the tests once, and tests each mutant in a fork of this process, which needs no start-up.
+
+A fork gives the functions that the mutant changes their new code. What is no function's code, a constant for example,
+others may have imported already: such a mutant needs a process of its own.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import socket
+from collections.abc import Iterable, Iterator, Sequence
+from inspect import CO_OPTIMIZED
+from types import CodeType, FunctionType
+
+import pytest
+
+SOCKET = "CHICKADEE_MUTANTS_SOCKET"  # variable with the number of the socket for requests and answers
+NO_FUNCTION = "no function"  # answer for a mutant that is not a change of functions
+
+
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Answer each request, a path with two texts and names of tests, by the name of the test that failed, or by ""."""
+    if session.config.option.collectonly or SOCKET not in os.environ:
+        return None
+    with socket.socket(fileno=int(os.environ.pop(SOCKET))) as link, link.makefile("rw", encoding="utf-8") as lines:
+        print(json.dumps(""), file=lines, flush=True)  # all is collected
+        for line in lines:
+            process = os.fork()
+            if not process:
+                failed = test(session, *json.loads(line))
+                print(json.dumps(failed), file=lines, flush=True)
+                os._exit(0)
+            if code := os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]):
+                print(json.dumps(f"exit code {code}"), file=lines, flush=True)
+    return True
+
+
+def test(session: pytest.Session, path: str, old: str, new: str, names: Sequence[str]) -> str:
+    """Break the module, run these tests, or all without names, and return the name of the first that failed, or ""."""
+    gc.unfreeze()  # what is frozen is not found
+    if not break_functions(path, old, new):
+        return NO_FUNCTION
+    failures = Failures()
+    session.config.pluginmanager.register(failures)
+    items = [each for each in session.items if not names or each.nodeid in names]
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if failures.names:
+            break
+    return next(iter(failures.names), "")
+
+
+test.__test__ = False  # type: ignore[attr-defined]
+
+
+class Failures:
+    """Names of the tests that failed."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.names.append(report.nodeid)
+
+
+def break_functions(path: str, old: str, new: str) -> bool:
+    """Give the module's functions the code of its text `new`; return False if more differs or nothing is found."""
+    before, after = (compile(text, path, "exec", dont_inherit=True) for text in (old, new))
+    if shape(before, with_functions=False) != shape(after, with_functions=False):
+        return False
+    pairs = zip(functions(before), functions(after), strict=True)
+    changed = {place_of(one): other for one, other in pairs if shape(one) != shape(other)}
+    living = [each for each in gc.get_objects() if isinstance(each, FunctionType) and each.__code__.co_filename == path]
+    broken = [(each, changed[place]) for each in living if (place := place_of(each.__code__)) in changed]
+    alike = all(len(each.__code__.co_freevars) == len(code.co_freevars) for each, code in broken)
+    if not alike or {place_of(each.__code__) for each, _ in broken} != changed.keys():
+        return False
+    for function, code in broken:
+        function.__code__ = code
+    return bool(changed)
+
+
+def place_of(code: CodeType) -> tuple[str, int]:
+    return code.co_qualname, code.co_firstlineno
+
+
+def functions(code: CodeType) -> Iterator[CodeType]:
+    """Yield the functions of a module and its classes, without those within functions."""
+    for part in parts(code.co_consts):
+        if part.co_flags & CO_OPTIMIZED:
+            yield part
+        else:
+            yield from functions(part)
+
+
+def parts(constants: Iterable[object]) -> Iterator[CodeType]:
+    return (each for each in constants if isinstance(each, CodeType))
+
+
+def shape(code: CodeType, with_functions: bool = True) -> tuple[object, ...]:
+    """Return what two codes must have in common to do the same, wherever their lines are."""
+    constants = tuple(
+        repr(each)
+        if not isinstance(each, CodeType)
+        else each.co_name
+        if not with_functions and each.co_flags & CO_OPTIMIZED
+        else shape(each, with_functions)
+        for each in code.co_consts
+    )
+    return (
+        code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_flags,
+        code.co_argcount, code.co_kwonlyargcount, code.co_exceptiontable, constants,
+    )  # fmt: skip
