@@ -111,7 +111,9 @@ def no_keyword(node: cst.Call) -> Iterator[cst.CSTNode]:
 
 def one_less(node: Any) -> Iterator[cst.CSTNode]:
     """Yield a table without one of its elements. A tuple without parentheses is an assignment's, not a table."""
-    if not isinstance(node, cst.Tuple) or node.lpar:
+    is_assigned = isinstance(node, cst.Tuple) and not node.lpar
+    is_last = isinstance(node, cst.Set) and len(node.elements) == 1  # without it, {} would be a dict
+    if not is_assigned and not is_last:
         for index in range(len(node.elements)):
             yield node.with_changes(elements=[*node.elements[:index], *node.elements[index + 1 :]])
 
