@@ -7,9 +7,10 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.speculative.draft import Draft
@@ -203,11 +204,12 @@ class Costly:
     """A drafter with a model that is always right or always wrong."""
 
     name = "costly"
-    cost = 0.1
 
-    def __init__(self, right: bool) -> None:
+    def __init__(self, right: bool, cost: float = 0.1) -> None:
         self.right = right
+        self.cost = cost
         self.at = 0
+        self.requested_at: list[int] = []
         self.requested_lengths: list[int] = []
 
     def begin(self, tokens: Sequence[int]) -> None:
@@ -217,13 +219,15 @@ class Costly:
         self.at += len(tokens)
 
     def propose(self, limit: int) -> list[Draft]:
+        self.requested_at.append(self.at)
         self.requested_lengths.append(limit)
         tokens = range(self.at, self.at + limit) if self.right else [-1] * limit
         return [drafted(tokens, 0.5, self.name, limit * self.cost)]
 
 
-def play_costly(drafter: Costly, costs: StepCosts, tokens: int) -> float:
+def play_costly(drafter: Costly, costs: StepCosts, tokens: int, won: int = 0) -> float:
     policy, spent = DraftPolicy(), 0.0
+    policy.budget.record_step(won, 0)
     while drafter.at < tokens:
         choice = policy.choose(policy.propose([drafter], costs, 32), costs)
         step_tokens = [*range(drafter.at, drafter.at + len(choice.tokens) + 1)] if drafter.right else [drafter.at]
@@ -240,6 +244,18 @@ def test_a_costly_drafter_is_asked_for_much_if_right_and_seldom_if_wrong() -> No
     assert play_costly(wrong, FREE, 2000) < 2000 * 1.02
     assert len(wrong.requested_lengths) < 2000 / PROBE_EVERY + 60
     assert wrong.requested_lengths[-1] == 1
+
+
+def test_a_drafter_is_probed_more_often_at_first_if_its_tokens_are_cheap() -> None:
+    """Were its first drafts wrong by chance, it would not be asked again for long."""
+    for cost, first in ((0.29, 7), (0.3, 65)):
+        wrong = Costly(False, cost)
+        play_costly(wrong, STEEP, 600, won=1000)
+        gaps = [after - before for before, after in pairwise(wrong.requested_at)]
+        assert wrong.requested_at[0] == 0
+        assert gaps[:12] == [first] * len(gaps[:12])
+        assert set(gaps[15:]) <= {65}
+        assert set(wrong.requested_lengths) == {1}
 
 
 def test_drafts_are_checked() -> None:
@@ -301,6 +317,7 @@ def brute_force(rates: list[float], costs: StepCosts, first: int) -> float:
 
 
 @given(all_rates, st.sampled_from([STEEP, HALF]))
+@example([0.99] * 8 + [0.3] + [0.99] * 7, HALF)  # a plain step in front of the doubtful token
 def test_it_saves_what_trying_all_ways_finds(rates: list[float], costs: StepCosts) -> None:
     chosen = best_length(rates, costs, rich())
     sizes = [n for n in (*LENGTHS, len(rates)) if n < len(reach_probabilities(rates))]
@@ -355,8 +372,7 @@ def test_a_plain_answer_lets_the_next_one_lose_its_share() -> None:
 
 def test_a_costly_drafter_is_not_probed_with_time_that_is_not_left() -> None:
     """A probe that would cost three steps waits until plain steps have earned them, however long ago the last was."""
-    policy, drafter = DraftPolicy(), Costly(right=False)
-    drafter.cost = 3.0
+    policy, drafter = DraftPolicy(), Costly(right=False, cost=3.0)
     costs = StepCosts(lambda k: 0.5 + 0.5 * k, lambda: 1.0)
     policy.begin()
     assert policy.tokens_to_request(drafter, costs) == 0
