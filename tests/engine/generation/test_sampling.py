@@ -148,7 +148,7 @@ def test_numbers_larger_than_any_machine_word_mean_all_tokens(rows, temperature)
 
 
 @pytest.mark.parametrize("penalty", [1.0, 1.1])
-@pytest.mark.parametrize("presence", [0.5, 1.5, 2.0, -0.5])
+@pytest.mark.parametrize("presence", [0.5, 2.0, -0.1, -8.0])
 def test_presence_penalty(rows, penalty, presence):
     for row in rows[::3]:
         likely = top_tokens(row, 5).tolist()
@@ -186,6 +186,20 @@ def test_log_probabilities_are_those_of_the_model_itself(rows):
         assert abs(scored.logprob - logprobs[token]) < 1e-3
         assert [other for other, _ in scored.top] == top_tokens(row, 4).tolist()
         assert all(abs(logprob - logprobs[other]) < 1e-3 for other, logprob in scored.top)
+
+
+def test_whole_rows_are_read_only_where_smaller_logits_may_be_chosen():
+    """A runtime may compute the largest logits alone, which is faster."""
+    largest = ({}, {"temperature": 0}, {"repeat_penalty": 1.5}, {"presence_penalty": 0.5}, {"top_k": 1000})
+    whole = (
+        {"top_k": 0}, {"repeat_penalty": 0.99}, {"presence_penalty": -0.01}, {"frequency_penalty": 0.5},
+        {"frequency_penalty": -0.5}, {"temperature": 0, "presence_penalty": -0.01}, {"logit_bias": ((7, 1.0),)},
+    )  # fmt: skip
+    forgetful = {"presence_penalty": -1.0, "repeat_last_n": 0}
+    for settings in (*largest, *whole, forgetful):
+        assert Sampler(Sampling(**settings)).reads_whole_rows == (settings in whole), settings
+    assert Sampler(Sampling(), mask=Only(1)).reads_whole_rows
+    assert Sampler(Sampling(), top_logprobs=0).reads_whole_rows
 
 
 class Only:
