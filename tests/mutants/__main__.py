@@ -22,7 +22,7 @@ from queue import SimpleQueue
 
 import coverage
 
-from tests.mutants.forks import NO_FUNCTION
+from tests.mutants.forks import UNKNOWN
 from tests.mutants.mutate import mutants
 from tests.mutants.results import GOAL, KEPT, Results, key_of, modules, report
 from tests.mutants.trees import PYTEST, Outcome, Tree
@@ -122,7 +122,7 @@ def judged(results: Results, number: int, free: SimpleQueue[Tree], quick: bool) 
         tree.collect(results.tests)
         with tree.changed(results.module, mutant.text):
             outcome, failed = tree.judge_in_fork(results.module, results.text, mutant.text, reaching, limit)
-            runs = [reaching] if failed == NO_FUNCTION else []
+            runs = [reaching] if failed == UNKNOWN else []
             for tests in runs if quick else (*runs, results.tests):
                 if outcome == "survived":
                     outcome, failed = tree.judge(tests, limit)

@@ -1,7 +1,7 @@
 """Pytest plugin: collects the tests once, and tests each mutant in a fork of this process, which needs no start-up.
 
-A fork gives the functions that the mutant changes their new code. What is no function's code, a constant for example,
-others may have imported already: such a mutant needs a process of its own.
+A fork gives the functions that the mutant changes their new code, and a constant its new value wherever it is imported.
+Whatever else a mutant changes, or a changed constant had done already, shows in a process of its own alone.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ import gc
 import json
 import os
 import socket
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from inspect import CO_OPTIMIZED
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 
 import pytest
 
 SOCKET = "CHICKADEE_MUTANTS_SOCKET"  # variable with the number of the socket for requests and answers
-NO_FUNCTION = "no function"  # answer for a mutant that is not a change of functions
+UNKNOWN = "unknown"  # answer for a mutant that only a process of its own shows
+PLAIN = (str, bytes, int, float, tuple, list, dict, set, frozenset, type(None))
 
 
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
@@ -40,8 +42,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 def test(session: pytest.Session, path: str, old: str, new: str, names: Sequence[str]) -> str:
     """Break the module, run these tests, or all without names, and return the name of the first that failed, or ""."""
     gc.unfreeze()  # what is frozen is not found
-    if not break_functions(path, old, new):
-        return NO_FUNCTION
+    whole = break_functions(path, old, new)
+    if not whole and not break_constants(path, new):
+        return UNKNOWN
     failures = Failures()
     session.config.pluginmanager.register(failures)
     items = [each for each in session.items if not names or each.nodeid in names]
@@ -49,7 +52,7 @@ def test(session: pytest.Session, path: str, old: str, new: str, names: Sequence
         session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if failures.names:
             break
-    return next(iter(failures.names), "")
+    return next(iter(failures.names), "" if whole else UNKNOWN)
 
 
 test.__test__ = False  # type: ignore[attr-defined]
@@ -80,6 +83,23 @@ def break_functions(path: str, old: str, new: str) -> bool:
         return False
     for function, code in broken:
         function.__code__ = code
+    return bool(changed)
+
+
+def break_constants(path: str, new: str) -> bool:
+    """Give the module's constants their values of its text `new`, wherever they are imported; False if none differs."""
+    module = next((each for each in sys.modules.values() if getattr(each, "__file__", None) == path), None)
+    if module is None:
+        return False
+    old, values = dict(vars(module)), {name: vars(module)[name] for name in ("__name__", "__file__", "__package__")}
+    try:
+        exec(compile(new, path, "exec", dont_inherit=True), values)
+    except Exception:  # noqa: BLE001 - a process of its own tells what the tests make of it
+        return False
+    plain = {name: value for name, value in values.items() if isinstance(value, PLAIN) and name in old}
+    changed = {name: value for name, value in plain.items() if repr(value) != repr(old[name])}
+    for names in [vars(each) for each in sys.modules.values() if isinstance(each, ModuleType)]:
+        names.update({name: value for name, value in changed.items() if names.get(name) is old[name]})
     return bool(changed)
 
 

@@ -1,13 +1,16 @@
-"""A mutant's functions reach those who have imported the unbroken ones; anything else is left to another process."""
+"""A mutant's functions and constants reach those who have imported the unbroken ones; nothing else does."""
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-from tests.mutants.forks import break_functions
+from tests.mutants.forks import break_constants, break_functions
 
 TEXT = """
 from functools import cache
@@ -32,6 +35,15 @@ class Thing:
 """
 
 
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    path = tmp_path / "a_broken_module.py"
+    path.write_text(TEXT, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module(path.stem)
+    del sys.modules[path.stem]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "value"),
     [
@@ -47,15 +59,18 @@ class Thing:
         ("super().__hash__() and ", "", None),
     ],
 )
-def test_functions_that_are_in_use_are_broken(tmp_path: Path, old: str, new: str, value: str | None) -> None:
-    path = tmp_path / "module.py"
-    path.write_text(TEXT, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("module", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+def test_functions_that_are_in_use_are_broken(module: Any, old: str, new: str, value: str | None) -> None:
     thing = module.Thing()
-    assert break_functions(str(path), TEXT, TEXT.replace(old, new)) == (value is not None)
+    assert break_functions(module.__file__, TEXT, TEXT.replace(old, new)) == (value is not None)
     assert value is None or eval(value, {"module": module, "thing": thing})
     assert module.whole(3, 4) == ([-1, 0, 1] if "one - NUMBER" in new else [1, 2, 3])
+
+
+def test_a_constant_is_broken_for_all_who_imported_it(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = ModuleType("other")
+    other.NUMBER = module.NUMBER  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "other", other)
+    assert not break_constants(module.__file__, TEXT.replace("size = 3", "size = 4"))
+    assert not break_constants(module.__file__, TEXT.replace("NUMBER = 1", "NUMBER = 1 / 0"))
+    assert break_constants(module.__file__, TEXT.replace("NUMBER = 1", "NUMBER = 2"))
+    assert (module.whole(1), other.NUMBER) == ([2], 2)

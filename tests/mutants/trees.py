@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import psutil
 
-from tests.mutants.forks import NO_FUNCTION, SOCKET
+from tests.mutants.forks import SOCKET, UNKNOWN
 
 ROOT = Path(__file__).resolve().parents[2]
 CAGE = Path(__file__).with_name("cage.py")
@@ -143,7 +143,7 @@ class Tree:
         self.end_processes(but=self.collected.process.pid if alive else 0)
         if failed is None:
             return "timed out", ""
-        return ("survived" if failed in ("", NO_FUNCTION) else "killed"), failed
+        return ("survived" if failed in ("", UNKNOWN) else "killed"), failed
 
     def environment(self) -> dict[str, str]:
         """Return this process's environment without the folder of the mutation tools, which has other versions.

@@ -190,12 +190,18 @@ def test_log_probabilities_are_those_of_the_model_itself(rows):
 
 def test_whole_rows_are_read_only_where_smaller_logits_may_be_chosen():
     """A runtime may compute the largest logits alone, which is faster."""
-    largest = ({}, {"temperature": 0}, {"repeat_penalty": 1.5}, {"presence_penalty": 0.5}, {"top_k": 1000})
-    whole = (
+    largest: tuple[dict[str, Any], ...] = (
+        {},
+        {"temperature": 0},
+        {"repeat_penalty": 1.5},
+        {"presence_penalty": 0.5},
+        {"top_k": 1000},
+    )
+    whole: tuple[dict[str, Any], ...] = (
         {"top_k": 0}, {"repeat_penalty": 0.99}, {"presence_penalty": -0.01}, {"frequency_penalty": 0.5},
         {"frequency_penalty": -0.5}, {"temperature": 0, "presence_penalty": -0.01}, {"logit_bias": ((7, 1.0),)},
     )  # fmt: skip
-    forgetful = {"presence_penalty": -1.0, "repeat_last_n": 0}
+    forgetful: dict[str, Any] = {"presence_penalty": -1.0, "repeat_last_n": 0}
     for settings in (*largest, *whole, forgetful):
         assert Sampler(Sampling(**settings)).reads_whole_rows == (settings in whole), settings
     assert Sampler(Sampling(), mask=Only(1)).reads_whole_rows
