@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from app.state.conversation import Conversation
+from app.state.draft import MessageDraft
 from app.state.open_chats import OpenChats
-from app.store.chat import Chat, ChatMessage
+from app.store.chat import Chat, ChatMessage, Folder
 from app.store.chat_store import ChatStore
 from app.store.upkeep import run_upkeep
 from common.failures import Failure
 from engine.protocol.events import Statistics
+from engine.protocol.requests import StopReason
 
 NUMBERS = Statistics(
     prompt_tokens=1, reused_tokens=0, prompt_seconds=1, decode_tokens=1, decode_seconds=1, steps=1, stop_reason="end",
@@ -217,3 +221,152 @@ def test_text_that_could_not_be_stored_outlives_deleting_and_undo(
     again = OpenChats(store)
     assert again.open("1").messages[-1].content == "a question"
     assert again.open(new.chat.id).messages[-1].content == "never stored"
+
+
+def test_a_branch_takes_the_chats_options_and_none_of_its_marks(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    source = open_chats.open("1")
+    open_chats.pin(["1"])
+    source.send("a question")
+    answered(source)
+    source.update_entry(options='{"seed": 1}', agreed="a.example", unread_at=3.0, title_from="user")
+    folder = open_chats.add_folder("work")
+    open_chats.move(["1"], folder.id)
+    branch = open_chats.branch_off(source.messages[0].id)
+    assert open_chats.current is branch
+    assert [each.content for each in branch.messages] == ["a question"]
+    assert branch.messages[0].id != source.messages[0].id
+    [stored] = [chat for chat in OpenChats(store).chats() if chat.id == branch.chat.id]
+    assert stored == branch.chat
+    kept = (stored.title, stored.options, stored.folder_id)
+    assert kept == ("chat 1 (branch)", '{"seed": 1}', folder.id)
+    dropped = (stored.pinned_at, stored.unread_at, stored.agreed, stored.title_from, stored.chosen)
+    assert dropped == (None, None, "", "", "")
+    assert stored.created_at == stored.updated_at > source.chat.created_at
+    assert open_chats.open("1") is source
+    assert len(source.messages) == 2
+    temporary = open_chats.new_temporary()
+    temporary.send("a secret")
+    assert open_chats.branch_off(temporary.messages[0].id).temporary
+    assert open_chats.temporary_ids == {temporary.chat.id, open_chats.current.chat.id}
+    assert len(OpenChats(store).chats()) == 5
+
+
+def answered(conversation: Conversation, reason: StopReason = "end") -> None:
+    """Write an answer, which ends for `reason`."""
+    conversation.begin_answer("model")
+    conversation.append_text("text")
+    conversation.finish_answer(replace(NUMBERS, stop_reason=reason))
+
+
+def test_an_answer_that_ended_unseen_marks_its_chat_until_it_is_opened(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    chats = {id: open_chats.load(id) for id in "0123"}
+    for conversation in chats.values():
+        conversation.send("a question")
+    assert open_chats.busy_ids == set(chats)
+    open_chats.open("0")
+    open_chats.delete(["1"])
+    for id, conversation in chats.items():
+        answered(conversation, "cancelled" if id == "2" else "end")
+    assert open_chats.busy_ids == frozenset()
+    assert {chat.id for chat in OpenChats(store).chats() if chat.unread_at is not None} == {"3"}
+    assert chats["3"].chat.unread_at == pytest.approx(chats["3"].messages[-1].created_at, abs=60)
+    open_chats.open("3")
+    assert not [chat for chat in OpenChats(store).chats() if chat.unread_at is not None]
+
+
+def test_views_follow_the_shown_chat_and_hear_of_all(store: ChatStore) -> None:
+    open_chats, shown, heard = OpenChats(store), list[str](), list[str]()
+    open_chats.follow_current(lambda: shown.append(open_chats.current.chat.id), open_chats.phase_changed)
+    open_chats.phase_changed.connect(lambda conversation: heard.append(conversation.chat.id))
+    open_chats.open("1").send("a question")
+    open_chats.load("2").send("a question")
+    assert open_chats.open("2") is open_chats.conversation("2")
+    assert shown == ["1", "1", "2"]
+    assert heard == ["1", "2"]
+    assert open_chats.conversation("3") is None
+
+
+def test_an_unsent_chat_with_a_draft_is_opened_again(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    first = open_chats.current
+    assert open_chats.new() is not first
+    first.draft = MessageDraft(text="unsent")
+    open_chats.new_temporary().draft = MessageDraft(text="a secret")
+    assert open_chats.new() is first
+    first.send("a question")
+    assert open_chats.new() is not first
+    assert [chat.id for chat in open_chats.chats()] == [first.chat.id, "3", "2", "1", "0"]
+    assert (open_chats.is_listed("3"), open_chats.is_listed(first.chat.id)) == (True, True)
+    assert not open_chats.is_listed(open_chats.current.chat.id)
+
+
+def test_a_name_that_the_user_gave_is_marked_as_such(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    open_chats.open("1")
+    open_chats.rename("1", " A\n name ")
+    open_chats.rename("2", "Another")
+    names = {chat.id: (chat.title, chat.title_from) for chat in OpenChats(store).chats() if chat.title_from}
+    assert names == {"1": ("A name", "user"), "2": ("Another", "user")}
+    assert open_chats.current.chat.title == "A name"
+
+
+def test_chats_that_are_deleted_permanently_stay_so(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    conversation = open_chats.open("1")
+    conversation.send("a question")
+    conversation.edits["id"] = "unsent"
+    open_chats.delete(["1", "2"])
+    open_chats.delete_for_good(["1", "2", "3"])
+    assert (conversation.state, conversation.edits, open_chats.conversation("1")) == ("gone", {}, None)
+    assert open_chats.restore(["1", "2", "3", "3"]) == ["3"]
+    assert [chat.id for chat in open_chats.chats()] == ["3", "0"]
+    opened = open_chats.open("3")
+    ids, was_open = open_chats.delete_all()
+    assert set(ids) >= {"0", "3"}
+    assert opened in was_open
+    assert (opened.state, open_chats.chats(), store.chats()) == ("gone", [], [])
+    assert open_chats.current.state == "new"
+    store.save(Chat("imported"))
+    open_chats.reload()
+    assert [chat.title for chat in open_chats.chats()] == ["imported"]
+
+
+def test_what_an_import_deleted_or_filed_is_shown_so(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    conversation = open_chats.open("1")
+    OpenChats(store).delete(["1"])
+    store.save_folder(Folder("imported"))
+    open_chats.reload(["1", "2", "no such chat"])
+    assert not open_chats.is_listed("1")
+    assert open_chats.current is not conversation
+    assert [folder.name for folder in open_chats.folders()] == ["imported"]
+    assert [chat.id for chat in open_chats.chats()] == ["3", "2", "0"]
+    assert open_chats.conversation("2") is None
+    store.restore("1")
+    open_chats.reload(["1"])
+    assert conversation.state == "listed"
+    assert [chat.id for chat in open_chats.chats()] == ["3", "2", "1", "0"]
+
+
+def test_folders_stand_by_name_and_a_blank_name_is_a_number(store: ChatStore) -> None:
+    open_chats = OpenChats(store)
+    for name in ("b", "A", " ", "a\n b"):
+        open_chats.add_folder(name)
+    assert [folder.name for folder in open_chats.folders()] == ["3", "A", "a b", "b"]
+    open_chats.rename_folder("no such folder", "x")
+    open_chats.fold("no such folder", True)
+    assert len(OpenChats(store).folders()) == 4
+
+
+def test_chats_that_still_cannot_be_stored_are_named(store: ChatStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_chats = OpenChats(store)
+    open_chats.load("2").send("stored")
+    with monkeypatch.context() as full:
+        failure = Failure("store_locked.file", path="x")
+        full.setattr(store.writer, "write", lambda _work, done, **_: done(failure))
+        open_chats.open("1").send("a question")
+        assert open_chats.retry_unstored() == [("chat 1", failure)]
+    assert open_chats.retry_unstored() == []
+    assert open_chats.retry_unstored() == []
