@@ -11,7 +11,8 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from inspect import CO_OPTIMIZED
 from types import CodeType, FunctionType, ModuleType
 
@@ -26,17 +27,27 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Answer each request, a path with two texts and names of tests, by the name of the test that failed, or by ""."""
     if session.config.option.collectonly or SOCKET not in os.environ:
         return None
-    with socket.socket(fileno=int(os.environ.pop(SOCKET))) as link, link.makefile("rw", encoding="utf-8") as lines:
-        print(json.dumps(""), file=lines, flush=True)  # all is collected
+    with socket.socket(fileno=int(os.environ.pop(SOCKET))) as link, link.makefile(encoding="utf-8") as lines:
+        link.sendall(b'""\n')  # all is collected
         for line in lines:
-            process = os.fork()
-            if not process:
-                failed = test(session, *json.loads(line))
-                print(json.dumps(failed), file=lines, flush=True)
-                os._exit(0)
-            if code := os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]):
-                print(json.dumps(f"exit code {code}"), file=lines, flush=True)
+            answer = in_a_fork(partial(test, session, *json.loads(line)))
+            link.sendall(f"{json.dumps(answer)}\n".encode())
     return True
+
+
+def in_a_fork(work: Callable[[], str]) -> str:
+    """Return what `work` returns in a fork of this process, or how the fork ended."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if not process:
+        os.write(writing, json.dumps(work()).encode())
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    # Not until the pipe's end: what the tests started may hold it for longer.
+    answer = json.dumps(f"exit code {code}") if code else os.read(reading, 1 << 16).decode()
+    os.close(reading)
+    os.close(writing)
+    return str(json.loads(answer))
 
 
 def test(session: pytest.Session, path: str, old: str, new: str, names: Sequence[str]) -> str:

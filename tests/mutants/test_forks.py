@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.mutants.forks import break_constants, break_functions
+from tests.mutants.forks import break_constants, break_functions, in_a_fork
 
 TEXT = """
 from functools import cache
@@ -74,3 +76,11 @@ def test_a_constant_is_broken_for_all_who_imported_it(module: Any, monkeypatch: 
     assert not break_constants(module.__file__, TEXT.replace("NUMBER = 1", "NUMBER = 1 / 0"))
     assert break_constants(module.__file__, TEXT.replace("NUMBER = 1", "NUMBER = 2"))
     assert (module.whole(1), other.NUMBER) == ([2], 2)
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_fork_answers_or_its_end_does() -> None:
+    assert in_a_fork(lambda: "a test") == "a test"
+    assert in_a_fork(lambda: "") == ""
+    assert in_a_fork(lambda: os._exit(7)) == "exit code 7"
+    assert in_a_fork(lambda: str(signal.raise_signal(signal.SIGKILL))) == "exit code -9"  # type: ignore[func-returns-value]
