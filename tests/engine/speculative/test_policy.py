@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from engine.costs.cost_model import CostModel, Timings
 from engine.speculative.draft import Draft
 from engine.speculative.policy import (
     INITIAL_LOSS,
@@ -225,9 +226,8 @@ class Costly:
         return [drafted(tokens, 0.5, self.name, limit * self.cost)]
 
 
-def play_costly(drafter: Costly, costs: StepCosts, tokens: int, won: int = 0) -> float:
-    policy, spent = DraftPolicy(), 0.0
-    policy.budget.record_step(won, 0)
+def play_costly(drafter: Costly, costs: StepCosts, tokens: int, policy: DraftPolicy | None = None) -> float:
+    policy, spent = policy or DraftPolicy(), 0.0
     while drafter.at < tokens:
         choice = policy.choose(policy.propose([drafter], costs, 32), costs)
         step_tokens = [*range(drafter.at, drafter.at + len(choice.tokens) + 1)] if drafter.right else [drafter.at]
@@ -249,13 +249,60 @@ def test_a_costly_drafter_is_asked_for_much_if_right_and_seldom_if_wrong() -> No
 def test_a_drafter_is_probed_more_often_at_first_if_its_tokens_are_cheap() -> None:
     """Were its first drafts wrong by chance, it would not be asked again for long."""
     for cost, first in ((0.29, 7), (0.3, 65)):
-        wrong = Costly(False, cost)
-        play_costly(wrong, STEEP, 600, won=1000)
+        wrong, policy = Costly(False, cost), DraftPolicy()
+        policy.budget.record_step(1000, 0)
+        play_costly(wrong, STEEP, 600, policy)
         gaps = [after - before for before, after in pairwise(wrong.requested_at)]
         assert wrong.requested_at[0] == 0
         assert gaps[:12] == [first] * len(gaps[:12])
         assert set(gaps[15:]) <= {65}
         assert set(wrong.requested_lengths) == {1}
+
+
+def test_a_drafter_is_asked_for_no_more_than_there_is_room_for() -> None:
+    free, policy = Costly(True, cost=0.0), DraftPolicy()
+    for limit in (1000, 5, 0):
+        policy.propose([free], STEEP, limit)
+    assert free.requested_lengths == [MAX_DRAFTED, 5]
+
+
+def test_whether_drafts_may_pay_is_learned() -> None:
+    for right in (True, False):
+        policy = DraftPolicy()
+        assert policy.may_pay("costly", 9.0, STEEP)
+        play_costly(Costly(right), FREE, 300, policy)
+        assert policy.may_pay("costly", 0.1, FREE) == right
+        assert not policy.may_pay("costly", 9.0, FREE)
+        assert policy.may_pay("another", 9.0, STEEP)
+
+
+def test_a_choice_tells_its_times_and_what_was_proposed() -> None:
+    policy, costs = DraftPolicy(), StepCosts(lambda k: 0.65 * k - 0.95, lambda: 1.0, base=3)
+    drafts = [drafted([1, 2, 3], 0.95, "a", cost=0.1), drafted([4], 0.1, "b", cost=0.2)]
+    choice = policy.choose(drafts, costs)
+    assert (choice.drafter, choice.tokens[:1], choice.proposed) == ("a", (1,), tuple(drafts))
+    assert choice.pass_seconds == costs.batch(3 + len(choice.tokens))
+    assert choice.plain_seconds == 1.0
+    assert choice.drafting_seconds == pytest.approx(0.3)
+    assert choice.reason.startswith(f"a: {len(choice.tokens)} drafted")
+    refused = policy.choose([drafted([1], 0.1)], DEAR)
+    assert (refused.tokens, refused.pass_seconds, refused.plain_seconds) == ((), 1.0, 1.0)
+    assert refused.reason.endswith("too little")
+    assert refused.gain == pytest.approx(1.1 / 2)
+    for learned in (choice, refused):
+        policy.learn(learned, [1])
+    assert policy.steps == 2
+
+
+def test_a_step_costs_its_tokens_and_a_row_for_each_drafted_one() -> None:
+    model = CostModel(Timings({0: {1: 1.0, 4: 4.0, 8: 8.0}}, 0.5, 512, 600.0))
+    costs = StepCosts.by(model, base=3, depth=10)
+    assert (costs.base, costs.plain()) == (3, model.pass_seconds(3, 10, rows=1))
+    assert costs.batch(7) == model.pass_seconds(7, 10, rows=5) > model.pass_seconds(7, 10, rows=4)
+    unknown = StepCosts.by(None, base=2, depth=10)
+    assert (unknown.base, unknown.plain(), unknown.batch(9)) == (2, 0.0, 0.0)
+    with pytest.raises(ValueError, match="one token at least"):
+        replace(costs, base=0)
 
 
 def test_drafts_are_checked() -> None:
