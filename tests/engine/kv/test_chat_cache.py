@@ -262,6 +262,31 @@ def test_a_chat_that_was_dropped_comes_back_from_disk(tmp_path):
     assert ask(cache, "a", [*chat, 1])[1] == 1
 
 
+def test_the_speed_of_reading_is_that_of_the_last_long_prompts(tmp_path):
+    cache = new_cache(tmp_path)
+    for tokens, seconds, rate in ((31, 9.0, 100), (32, 0.0, 100), (32, 0.16, 150), (50, 1.0, 100)):
+        cache.record_prefill(tokens, seconds)
+        assert cache.prefill_rate == rate
+
+
+def test_a_chat_is_saved_again_once_enough_of_it_is_new(tmp_path):
+    cache = new_cache(tmp_path)
+    cache.prefill_rate = 0.0
+    chat = ask(cache, "a", [1] * 300)[0]
+    assert not cache.save(FAST)  # how long reading takes is not known
+    cache.record_prefill(100, 1.0)
+    assert cache.save(FAST)
+    assert cache.saved_tokens == len(chat)
+    chat = ask(cache, "a", [*chat, *[2] * (63 - ANSWER)])[0]
+    assert not cache.save(FAST)
+    chat = ask(cache, "a", [*chat, *[2] * (64 - 63)])[0]
+    assert cache.save(FAST)
+    cache.delete_chat("b")
+    assert cache.session.tokens == chat
+    cache.delete_chat("a")
+    assert (cache.chat, cache.saved_tokens, cache.session.tokens) == ("", 0, [])
+
+
 class Turns(RuleBasedStateMachine):
     """Chats ask, are edited, branched and deleted in any order, with little room; every answer is a fresh engine's."""
 
