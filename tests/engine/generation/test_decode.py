@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import pairwise
 
 import pytest
 
@@ -13,7 +14,12 @@ from engine.generation.decode import decode
 from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
 from engine.protocol.events import WRITTEN, Finished, PrefillProgress
+from engine.runtime.interface import Tree
+from engine.speculative.drafting import Drafting
+from engine.speculative.policy import DraftChoice
+from engine.tokenization.pictures import block_tokens
 from tests.engine.fake_runtime import END, FakeRuntime, greedy, letters, script
+from tests.engine.kv.test_policy import Listed
 from tests.engine.speculative.test_drafting import Guess
 
 PROMPT = list(b"hello")
@@ -114,6 +120,60 @@ def test_progress_of_the_prompt():
     events = Answer(Session(target), greedy(), kept(), options).events(1, PROMPT)
     done = [event.done for event in events if isinstance(event, PrefillProgress)]
     assert done == [0, 2, 4, 5]
+
+
+class Asked(Drafting):
+    """A drafter of something wrong, and of a picture; it notes how many tokens it may draft."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.most: list[int] = []
+
+    def choose(self, newest, base, depth, most, /) -> DraftChoice:
+        self.most.append(most)
+        picture = block_tokens("a bird", 0, 2, 2)
+        return DraftChoice(Tree.line([0, *picture][: max(0, most)]), pass_seconds=3.0, plain_seconds=1.0)
+
+
+@pytest.mark.parametrize(
+    ("n_ctx", "limit", "max_batch", "max_tokens", "most"),
+    [(512, None, 64, 5, 3), (12, None, 64, None, 6), (512, 10, 64, None, 4), (512, None, 4, None, 3),
+     (512, None, 64, None, 48)],
+)  # fmt: skip
+def test_a_draft_fits_into_the_answer_the_cache_and_the_pass(n_ctx, limit, max_batch, max_tokens, most):
+    session, drafting = Session(FakeRuntime(n_ctx=n_ctx, max_batch=max_batch), limit), Asked()
+    list(session.prefill(PROMPT))
+    steps = decode(session, greedy(), kept(), max_tokens, drafting)
+    assert next(steps).source is None
+    next(steps)
+    assert drafting.most == [most]
+    if max_tokens:
+        assert [step.end for step in steps] == [None, None, "length"]
+        assert drafting.most == [3, 2, 1, 0]
+
+
+def test_a_part_of_a_picture_is_never_drafted():
+    session = Session(FakeRuntime())
+    list(session.prefill(PROMPT))
+    step = list(decode(session, greedy(), kept(), 3, Asked()))[1]
+    assert step.source
+    assert (step.source.draft.tokens, step.source.draft.pass_seconds) == ((0,), 3.0)
+
+
+def test_a_pass_tells_what_it_ran():
+    session, kv = Session(FakeRuntime()), PartialFixed(Listed([True, False, False]), 64)
+    list(session.prefill(PROMPT))
+    steps = list(decode(session, greedy(), kv, 60, Guess(letters, random.Random(3))))
+    passes = [step.source for step in steps if step.source]
+    assert [each.accepted for each in passes] == [len(step.tokens) - 1 for step in steps[1:]]
+    assert [each.recomputed for each in passes] == [each.inputs - 1 for each in passes]
+    assert {each.decision.keep for each in passes} == {True, False}
+    assert all(each.seconds > 0 and each.rows == 1 + each.drafted for each in passes)
+    assert (passes[0].depth, passes[0].inputs, passes[0].timing_unreliable) == (len(PROMPT), 1, False)
+    for before, after in pairwise(passes):
+        kept_tokens = before.inputs + before.accepted if before.decision.keep else 0
+        assert after.depth == before.depth + kept_tokens
+        assert after.inputs == 1 + (0 if kept_tokens else before.inputs + before.accepted)
 
 
 class WithoutRoomForBranches(FakeRuntime):
