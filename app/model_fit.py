@@ -17,7 +17,7 @@ from app.words import mark, tr, worded
 from common.byte_sizes import show_bytes
 from common.planning import API, KEPT_CHATS, KV, OWN_DRAFTER, WEIGHTS, Ask, KVType, Verdict
 from common.units import duration, speed
-from models.recommend import PASTE_WORDS, WORDS_PER_TOKEN, pace
+from models.recommend import PASTE_WORDS, WORDS_PER_TOKEN
 
 Tone = Literal["", "fits", "tight", "no"]
 PARTS = {
@@ -81,8 +81,8 @@ def parts_words(verdict: Verdict) -> str:
     }
     texts = [f"{tr(PARTS[name])} {show_bytes(size)}" for name, size in sizes.items() if size]
     texts.append(tr("{size} available", size=show_bytes(verdict.available_bytes)))
-    pace_words = [words_per_second(verdict)] if verdict.verdict == "disk" else []
-    return "\n".join((" · ".join([*texts, *pace_words]), *(worded(note) for note in verdict.notes)))
+    from_disk = [writing_speed(verdict)] if verdict.verdict == "disk" else []
+    return "\n".join((" · ".join([*texts, *from_disk]), *(worded(note) for note in verdict.notes)))
 
 
 def speed_words(verdict: Verdict) -> str:
@@ -90,12 +90,12 @@ def speed_words(verdict: Verdict) -> str:
     return tr("{speed}, measured on this computer", speed=worded(speed(verdict.speed))) if verdict.speed else ""
 
 
-def words_per_second(verdict: Verdict | None) -> str:
+def writing_speed(verdict: Verdict | None) -> str:
     """Return how fast the model writes: as measured on this computer, else as predicted; "" if nothing is known."""
     if verdict is None or not (verdict.speed or verdict.predicted_speed):
         return ""
-    words = worded(pace(verdict.speed or verdict.predicted_speed))
-    return tr("{pace}, measured here", pace=words) if verdict.speed else tr("about {pace}", pace=words)
+    words = worded(speed(verdict.speed or verdict.predicted_speed))
+    return tr("{speed}, measured here", speed=words) if verdict.speed else tr("about {speed}", speed=words)
 
 
 def delay_words(verdict: Verdict) -> str:

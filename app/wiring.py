@@ -106,6 +106,7 @@ class Models:
         SmallerModelController(window.notice, engine, controller, settings)  # owned by the models' controller
         engine.state.phase_changed.connect(controller.engine_changed)
         window.commands.bind("models", controller.open)
+        window.commands.bind("server", controller.connect_to_server)
         window.commands.bind("open_model", controller.choose_model)
 
 

@@ -135,15 +135,12 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "unit.minutes": "{time} min",
     "unit.minutes_seconds": "{minutes} min {seconds} s",
     "unit.hours": "{time} h",
-    "pace.words": ("{n} word a second", "{n} words a second"),
-    "pace.seconds": ("1 word in {n} second", "1 word in {n} seconds"),
-    "pace.minutes": ("1 word in {n} minute", "1 word in {n} minutes"),
     "from_disk.slow": (
         "{name} is larger than the free memory, so its weights are read from the disk again for every word: expect "
-        "about {pace}. A smaller model is better here."
+        "about {speed}. A smaller model is better here."
     ),
     "from_disk.expected": (
-        "{name} is larger than the free memory, so weights are read from the disk all the time: expect about {pace}."
+        "{name} is larger than the free memory, so weights are read from the disk all the time: expect about {speed}."
     ),
     "plan.budget": "{usable:bytes} of the budget of {limit:bytes} is available",
     "plan.available": "{usable:bytes} is available, {reserve:bytes} left for other programs",

@@ -6,8 +6,8 @@ from common.sentences import Sentence
 
 
 def speed(tokens_per_second: float) -> Sentence:
-    """Return '7.4 tok/s' or '31 tok/s'; the fraction matters only to slow models."""
-    digits = 1 if tokens_per_second < 9.95 else 0
+    """Return '31 tok/s', '7.4 tok/s' or '0.04 tok/s'; the fraction matters only to slow models."""
+    digits = 0 if tokens_per_second >= 9.95 else 1 if tokens_per_second >= 0.095 else 2
     return Sentence.of("unit.speed", rate=f"{tokens_per_second:,.{digits}f}")
 
 

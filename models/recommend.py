@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from common.planning import Verdict
-from common.sentences import Sentence
 from models.catalogue import CatalogueEntry, catalogue
 
 READING_SPEED = 8.0  # tokens/s: people read some 250 words a minute, which are 5 to 6 tokens/s
@@ -43,11 +42,6 @@ class Candidate:
     def speed(self) -> float:
         """Tokens/s of plain decoding: as measured here, else predicted; 0 if unknown."""
         return self.verdict.speed or self.verdict.predicted_speed
-
-    @property
-    def words_per_second(self) -> float:
-        """Written words per second."""
-        return self.speed * WORDS_PER_TOKEN
 
     @property
     def seconds_for_paste(self) -> float:
@@ -91,17 +85,6 @@ def recommend(candidates: Iterable[Candidate], reading_speed: float = READING_SP
     best = max(quick, key=_order)
     others = [candidate for candidate in quick if candidate.speed >= CLEARLY_FASTER * best.speed]
     return Recommendation(best, max(others, key=_order, default=None))
-
-
-def pace(tokens_per_second: float) -> Sentence:
-    """Return the speed of an answer as a part of a sentence: '12 words a second', '1 word in 3 seconds'."""
-    words = tokens_per_second * WORDS_PER_TOKEN
-    if words >= 1:
-        return Sentence.of("pace.words", n=round(words))
-    seconds = 1 / max(words, 1e-6)
-    if seconds < 90:
-        return Sentence.of("pace.seconds", n=max(2, round(seconds)) if seconds >= 1.5 else 1)
-    return Sentence.of("pace.minutes", n=round(seconds / 60))
 
 
 def _order(candidate: Candidate) -> tuple[int, int, float]:

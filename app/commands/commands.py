@@ -48,6 +48,7 @@ COMMANDS = (
     Command("file", "collections", mark("&Document collections…"), ()),
     Command("file", "open_model", mark("&Open model…"), ("Ctrl+O",)),
     Command("file", "models", mark("&Models…"), ("Ctrl+M",)),
+    Command("file", "server", mark("Connect to a ser&ver…"), ()),
     Command("file"),
     Command("file", "import", mark("&Import chats…"), ()),
     Command("file", "export_chat", mark("&Export this chat…"), ("Ctrl+Shift+S",)),

@@ -33,6 +33,7 @@ from engine.protocol.requests import Limit
 from models import titles
 from models.default import default_model
 from models.header import read_header
+from models.licences import licence_name
 
 NAME, LICENCE = "Chickadee", "MIT"
 # The project's requirements (a test compares them with pyproject.toml); theirs are found from the metadata.
@@ -250,7 +251,9 @@ def _model() -> tuple[Component, ...]:
         header = read_header(default_model())
     except Failure:
         return ()
-    return (Component(titles.title_of(header.path), "", str(header.metadata.get("general.license", "?"))),)
+    return (
+        Component(titles.title_of(header.path), "", licence_name(str(header.metadata.get("general.license", "?")))),
+    )
 
 
 def _collect(name: str, packages: dict[str, Component]) -> None:

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from app.commands.commands import BY_NAME, OF_FOCUS, CommandSet, keys_of
+from app.commands.related_words import related_words
 from app.look.live import Live, without_mnemonic
 from app.look.theme import SIZES, font_of, theme
 from app.words import tr
@@ -40,7 +41,8 @@ class PaletteEntry:
 
     `note` is the command's key, the setting's section, the found words, or the beginning of the snippet.
     `message_id` is the message that contains the words, "" for a match in the title; `value` is what a setting becomes,
-    "" if it is only shown. `english` is the title that finds a command or setting in every language.
+    "" if it is only shown. `english` is the title that finds a command or setting in every language; `related` has
+    other words that find it.
     """
 
     kind: Literal["command", "setting", "chat", "snippet"]
@@ -50,6 +52,7 @@ class PaletteEntry:
     message_id: str = ""
     value: str = ""
     english: str = ""
+    related: str = ""
 
 
 Search = Callable[[str], list[PaletteEntry]]
@@ -60,7 +63,7 @@ def command_entries(commands: CommandSet) -> list[PaletteEntry]:
     return [
         PaletteEntry(
             "command", name, without_mnemonic(action.text()), ", ".join(keys_of(name)[:1]),
-            english=without_mnemonic(BY_NAME[name].title),
+            english=without_mnemonic(BY_NAME[name].title), related=related_words(name),
         )
         for name, action in commands.actions.items() if name not in NOT_LISTED and commands.is_possible(name)
     ]  # fmt: skip
@@ -73,6 +76,17 @@ def matching_entries(query: str, entries: Iterable[PaletteEntry]) -> list[Palett
     return [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
 
 
+def related_entries(query: str, entries: Iterable[PaletteEntry]) -> list[PaletteEntry]:
+    """Return the entries that `matching_entries` leaves out, but whose related words have what their titles lack."""
+    words = query.casefold().split()
+    others = [entry for entry in entries if entry.related and _rank(words, entry) is None]
+    return [entry for entry in others if all(_begins_word(word, _all_words(entry)) for word in words)]
+
+
+def _all_words(entry: PaletteEntry) -> str:
+    return f"{entry.title} {entry.english} {entry.related}".casefold()
+
+
 def _rank(words: list[str], entry: PaletteEntry) -> int | None:
     """Return 0 if each word begins a word of the title, 1 if each is contained in the title, None if one is missing."""
     ranks = [_rank_in(words, title.casefold()) for title in (entry.title, entry.english)]
@@ -82,7 +96,12 @@ def _rank(words: list[str], entry: PaletteEntry) -> int | None:
 def _rank_in(words: list[str], title: str) -> int | None:
     if not all(word in title for word in words):
         return None
-    return 0 if all(re.search(r"\b" + re.escape(word), title) for word in words) else 1
+    return 0 if all(_begins_word(word, title) for word in words) else 1
+
+
+def _begins_word(word: str, text: str) -> bool:
+    """Return whether a word of `text` begins with `word`; Chinese has no spaces between its words."""
+    return re.search(r"\b" + re.escape(word), text) is not None if word.isascii() else word in text
 
 
 class EntryPainter(QStyledItemDelegate):

@@ -16,13 +16,12 @@ from app.control.model_switch import ModelSwitch
 from app.control.models_on_disk import ModelsOnDisk
 from app.control.server_controller import ServerController
 from app.control.server_keys import ServerKeys
-from app.dialogs.model_details import licence_name
 from app.dialogs.model_list import ModelList
 from app.dialogs.model_options import ModelOptions
 from app.dialogs.models_dialog import ModelsDialog
 from app.file_dialogs import Mode
 from app.look.sheet import OneDialog
-from app.model_fit import PlanEffects, words_per_second
+from app.model_fit import PlanEffects, writing_speed
 from app.services.planner import Planner, question
 from app.services.timers import Throttle
 from app.settings.servers import SavedServer
@@ -41,6 +40,7 @@ from models.added_paths import AddedPaths
 from models.catalogue import CatalogueEntry, catalogue
 from models.catalogue_update import CatalogueUpdate
 from models.collection import LocalModel
+from models.licences import licence_name
 from models.locations import own_folder, usual_folder
 from models.network import offline_reason
 from models.servers import remote_model
@@ -171,7 +171,7 @@ class ModelController(QObject):
             return remote.host
         model = self.list.local_model(path)
         size = model.size if model else path.stat().st_size if is_file(path) else 0
-        speed = words_per_second(self.list.verdicts.get(("here", path)))
+        speed = writing_speed(self.list.verdicts.get(("here", path)))
         return " · ".join(filter(None, (show_bytes(size) if size else "", speed)))
 
     def _is_known(self, path: Path) -> bool:
@@ -185,9 +185,15 @@ class ModelController(QObject):
         self._dialog.show(self._create_dialog)
         self.scan()
 
+    def connect_to_server(self) -> None:
+        """Show the dialog of a new server over the models' dialog, which lists its models afterwards."""
+        self.open()
+        assert self.dialog is not None
+        self.servers.open(self.dialog)
+
     def _create_dialog(self) -> ModelsDialog:
         self._load_catalogue()
-        self.list.words, self.list.first = "", self.list.loaded
+        self.list.words, self.list.shown = "", {}
         self._list_servers()
         dialog = ModelsDialog(self.list, self._window)
         dialog.action_requested.connect(self.do_action)

@@ -12,9 +12,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from app.control.model_controller import ModelController
-from app.dialogs.model_details import licence_name
 from app.dialogs.model_list import BEST, FASTER, ORIGINS, STATES, local_title, progress_words
-from app.model_fit import delay_words, room_words, words_per_second
+from app.model_fit import delay_words, room_words, writing_speed
 from app.settings.settings import Settings
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
@@ -29,6 +28,7 @@ from common.sentences import Sentence
 from common.units import duration
 from models.choices import Choice, choice_of, tier_of_file
 from models.download_queue import DownloadJob
+from models.licences import licence_name
 from models.network import offline_reason
 from models.recommend import Candidate
 from models.titles import title_of
@@ -138,7 +138,7 @@ class OfferController(QObject):
         else:
             first = tr("{size} to download", size=show_bytes(candidate.download))
         first = " · ".join(filter(None, (first, _licence(choice))))
-        speed = words_per_second(verdict)
+        speed = writing_speed(verdict)
         lines = (first, speed[:1].upper() + speed[1:], delay_words(verdict), room_words(verdict))
         note = tr(entry.licence_note) if entry and entry.licence_note else ""
         offer = Offer(heading, title, tuple(filter(None, lines)), note)

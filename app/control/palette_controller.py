@@ -7,7 +7,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from app.commands.help import About, HelpSheet
-from app.commands.palette import Palette, PaletteEntry, command_entries, matching_entries
+from app.commands.palette import Palette, PaletteEntry, command_entries, matching_entries, related_entries
+from app.commands.related_words import related_words
 from app.control.chat_controller import ChatController
 from app.control.settings_controller import SettingsController
 from app.dialogs.guide import Guide
@@ -74,7 +75,9 @@ class PaletteController(QObject):
         if len(query.strip()) >= MIN_LETTERS:
             self._searched = query
             self._search_runner.search(query)  # `_hits_found` appends the hits later
-        found = [entry for kind in (commands, setting_entries(), chats) for entry in matching_entries(query, kind)]
+        settings = setting_entries()
+        found = [entry for kind in (commands, settings, chats) for entry in matching_entries(query, kind)]
+        found += [entry for kind in (commands, settings) for entry in related_entries(query, kind)]
         return found[:MAX_RESULTS]
 
     def _hits_found(self, hits: list[Hit]) -> None:
@@ -96,11 +99,12 @@ def setting_entries() -> list[PaletteEntry]:
     entries = []
     for setting in offered(for_all()):
         title, section = tr(setting.title), tr(GROUPS[group_of(setting)])
-        entries.append(PaletteEntry("setting", setting.name, title, section, english=setting.title))
+        related = f"{section} {tr(setting.help)} {setting.help} {related_words(setting.name)}"
+        entries.append(PaletteEntry("setting", setting.name, title, section, english=setting.title, related=related))
         for value, words in setting.choices if setting.name in SET_AT_ONCE else ():
             one = tr("{setting}: {value}", setting=title, value=tr(words))
             english = f"{setting.title}: {words}"
-            entries.append(PaletteEntry("setting", setting.name, one, section, value=value, english=english))
+            entries.append(PaletteEntry("setting", setting.name, one, section, "", value, english, related))
     return entries
 
 

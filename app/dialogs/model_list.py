@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from app.dialogs.model_details import Details, details_of, licence_name, weights
-from app.model_fit import Tone, tone_of, verdict_words, words_per_second
+from app.dialogs.model_details import Details, details_of, weights
+from app.model_fit import Tone, tone_of, verdict_words, writing_speed
 from app.settings.servers import SavedServer
 from app.words import mark, tr, tr_n, worded
 from common.byte_sizes import show_bytes
@@ -21,6 +21,7 @@ from models.collection import LocalModel
 from models.download_queue import DownloadJob
 from models.estimate import guess_estimate
 from models.hub import HubModel, RepoResult
+from models.licences import licence_name
 from models.locations import LocationKind
 from models.recommend import READING_SPEED, Candidate, Recommendation, rank, recommend
 from models.servers import is_open
@@ -129,8 +130,8 @@ class ModelList:
 
     `words` and `filters` filter local and recommended models; `results` and `files` are the hub's answers; `hidden` are
     the ids of finished jobs that the user has hidden; `loaded` is the path of the loaded model, `loading` that of the
-    one being loaded; `servers` are those that the user has connected to. `first` is the path of the model that is
-    listed first: the one in use when the dialog was opened, so that loading another does not move the rows.
+    one being loaded; `servers` are those that the user has connected to. `shown` has the places of the rows that the
+    user has seen since the dialog was opened; verdicts and another model in use do not move them.
     """
 
     local_models: list[LocalModel] = field(default_factory=list)
@@ -142,17 +143,22 @@ class ModelList:
     verdicts: dict[Hashable, Verdict] = field(default_factory=dict)
     loaded: Path | None = None
     loading: Path | None = None
-    first: Path | None = None
+    shown: dict[Hashable, int] = field(default_factory=dict)
     words: str = ""
     filters: Filters = Filters()
     servers: tuple[SavedServer, ...] = ()
 
     def sections(self) -> dict[str, list[ModelRow]]:
-        """Return the rows by section, in the order in which they are shown: the best model of a section first."""
+        """Return the rows by section, in the order in which they are shown.
+
+        What was shown keeps its place; before the rest comes the model in use, then the best one. Recommended models
+        are listed once the best of them is known.
+        """
         ranked, badges = self._ranked(), self._badges()
         rows = {one.key: self._choice_row(one, badges.get(one.key, "")) for one in self._filtered(ranked)}
-        here = sorted((one for one in ranked if one.model), key=lambda one: one.key != ("here", self.first))
+        here = [one for one in ranked if one.model]
         entries = [one for one in ranked if one.model is None and one.entry and not self.has_file(one.entry.file)]
+        entries = [one for one in entries if not self.ranking or one.key in self.shown]
         unusable = [local_row(model, None, "") for model in self.local_models if not model.usable]
         return {
             "jobs": [job_row(job) for job in self.jobs if job.id not in self.hidden and job.state != "cancelled"],
@@ -174,6 +180,11 @@ class ModelList:
         return max(here, key=lambda one: (one.tier, _parameters(choice_of(one))), default=None)
 
     @property
+    def ranking(self) -> bool:
+        """Whether the planner has not yet answered for every model of the catalogue."""
+        return any(("entry", entry.id) not in self.verdicts for entry in self.entries)
+
+    @property
     def judged(self) -> bool:
         """Whether the planner has answered for every model."""
         return bool(self.entries) and all(one.key in self.verdicts for one in choices(self.entries, self.local_models))
@@ -182,12 +193,18 @@ class ModelList:
         return candidates(choices(self.entries, self.local_models), self.verdicts)
 
     def _ranked(self) -> list[Choice]:
-        """Return all choices, the best first; those without a verdict come after the others."""
-        return sorted(
+        """Return all choices in the order of `sections`; those without a verdict come after the others."""
+        ranked = sorted(
             choices(self.entries, self.local_models),
             key=lambda one: rank(one.candidate(self.verdicts.get(one.key, Verdict()))),
             reverse=True,
         )
+        return sorted(ranked, key=lambda one: self._place(one.key))
+
+    def _place(self, key: Hashable) -> tuple[int, bool]:
+        """Return a key that sorts rows: those that were shown as they were, then the model in use, then the others."""
+        in_use = key in (("here", self.loaded), ("remote", self.loaded))
+        return self.shown.get(key, len(self.shown)), not in_use
 
     def _filtered(self, models: Iterable[Choice]) -> list[Choice]:
         return [one for one in models if self.filters.admit(one.entry, self.verdicts.get(one.key))]
@@ -212,10 +229,10 @@ class ModelList:
 
     def questions(self) -> dict[Hashable, Ask]:
         """Return the questions for the planner about rows without a verdict, by the rows' keys."""
-        questions: dict[Hashable, Ask] = {
+        questions: dict[Hashable, Ask] = {("entry", one.id): Ask(estimate=one.estimate) for one in self.entries}
+        questions |= {
             ("here", model.path): Ask(path=path_text(model.path)) for model in self.local_models if model.usable
         }
-        questions |= {("entry", entry.id): Ask(estimate=entry.estimate) for entry in self.entries}
         questions |= {_file_key(model): Ask(estimate=self._guessed(model)) for model in self.files}
         return {key: ask for key, ask in questions.items() if key not in self.verdicts}
 
@@ -239,7 +256,7 @@ class ModelList:
     def _server_rows(self) -> list[ModelRow]:
         """Return a row for each model of each server."""
         rows = [server_row(server, path, self._use_of(path)) for server in self.servers for path in server.paths]
-        return sorted(rows, key=lambda row: row.key != ("remote", self.first))
+        return sorted(rows, key=lambda row: self._place(row.key))
 
     def _use_of(self, path: Path) -> Use:
         return "loaded" if path == self.loaded else "loading" if path == self.loading else ""
@@ -377,7 +394,7 @@ def job_row(job: DownloadJob) -> ModelRow:
 
 def _judgement(verdict: Verdict | None) -> str:
     """Return whether the model fits, and how fast it writes."""
-    return " · ".join(filter(None, (verdict_words(verdict), words_per_second(verdict))))
+    return " · ".join(filter(None, (verdict_words(verdict), writing_speed(verdict))))
 
 
 def local_title(model: LocalModel) -> str:

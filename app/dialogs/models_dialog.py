@@ -8,6 +8,7 @@ from functools import partial
 from html import escape
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -31,6 +32,8 @@ CONSENT = mark(
     "Chickadee connects to huggingface.co only to search for models, to download them and to check for new ones. It "
     "sends your search words and the names of models."
 )
+LOW = 320  # pixels of height, below which the list needs the room of the filters
+CHECKING = mark("Checking which models suit this computer…")
 FILTERS = {
     "fits": mark("Fits"),
     "coding": mark("Code"),
@@ -198,6 +201,7 @@ class ModelsDialog(Sheet):
         self.note.hide()
         nothing = mark("No results on this computer. Try searching huggingface.co.")
         self.nothing = label("nothingFound", self, lambda: tr(nothing))
+        self.checking = label("settingHelp", self, lambda: tr(CHECKING))
         self.list = Page(self, always_bar=True)  # so that a search does not move the rows sideways
         self.undo_button = Button(self, work=self._undo)
         self.undo_button.hide()
@@ -229,9 +233,13 @@ class ModelsDialog(Sheet):
         if order != self._order:
             self._place(sections)
             self._order = order
+        checking = self.models.ranking and not sections["entries"]
+        self.checking.setVisible(checking)
         for name, title in self.headings.items():
-            title.setVisible(bool(sections[name]))
+            title.setVisible(bool(sections[name]) or (checking and name == "entries"))
         self.nothing.setVisible(not rows)
+        for key in rows:
+            self.models.shown.setdefault(key, len(self.models.shown))
 
     def show_note(self, sentence: UiText, button_text: UiText = "", work: Callable[[], object] | None = None) -> None:
         """Show a sentence below the list, with a button labelled `button_text` that does `work`; "" hides both."""
@@ -261,6 +269,10 @@ class ModelsDialog(Sheet):
         self.setMinimumWidth(min(SIZES.dialog * 4 // 5, room.width()))  # room for three buttons and some words
         super().restyle()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.filters.setVisible(self.height() >= LOW)
+
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _show_row(self, key: Hashable, row: ModelRow) -> None:
@@ -279,12 +291,13 @@ class ModelsDialog(Sheet):
         order: list[QWidget] = []
         for name, section in sections.items():
             order.append(self.headings[name])
+            order += [self.checking] if name == "entries" else []
             for row in section:
                 view = self.rows[row.key]
                 is_file = isinstance(row.key, tuple) and row.key[0] == "file"
                 view.setContentsMargins(SIZES.indent if is_file else 0, 0, 0, 0)
                 order.append(view)
-        for place, widget in enumerate((*order, self.nothing)):
+        for place, widget in enumerate((self.consent, *order, self.nothing)):
             if self.list.column.indexOf(widget) != place:
                 self.list.column.insertWidget(place, widget)
 
@@ -305,4 +318,4 @@ class ModelsDialog(Sheet):
     def _layout(self) -> None:
         adding = (self.folder_button, self.file_button, self.server_button)
         below = ((self.note, self.undo_button), (*adding, self.update_button, None, self.close_button))
-        self.lay_out((self.line, self.search_button), self.filters, self.consent, self.list, *below, gap=SIZES.gap)
+        self.lay_out((self.line, self.search_button), self.filters, self.list, *below, gap=SIZES.gap)

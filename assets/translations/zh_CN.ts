@@ -60,13 +60,13 @@
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
-    <source>about {pace}</source>
-    <translation>大约{pace}</translation>
+    <source>about {size}</source>
+    <translation>≈ {size}</translation>
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
-    <source>about {size}</source>
-    <translation>≈ {size}</translation>
+    <source>about {speed}</source>
+    <translation>约 {speed}</translation>
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
@@ -100,13 +100,13 @@
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
-    <source>{pace}, measured here</source>
-    <translation>{pace}（本机实测）</translation>
+    <source>{size} available</source>
+    <translation>可用 {size}</translation>
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
-    <source>{size} available</source>
-    <translation>可用 {size}</translation>
+    <source>{speed}, measured here</source>
+    <translation>{speed}（本机实测）</translation>
   </message>
   <message>
     <location filename="../../app/model_fit.py"/>
@@ -536,6 +536,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Connect to a ser&amp;ver…</source>
+    <translation>连接服务器(&amp;V)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Copy last &amp;answer</source>
     <translation>复制最后的回答(&amp;A)</translation>
   </message>
@@ -843,6 +848,241 @@
     <location filename="../../app/commands/palette.py"/>
     <source>Search chats, commands and settings</source>
     <translation>搜索对话、命令和设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>backup save file PDF Markdown HTML JSON</source>
+    <translation>备份 保存 文件 打印 网页</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>bottom last scroll</source>
+    <translation>底部 末尾 滚动</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>cancel abort interrupt</source>
+    <translation>取消 中止 打断</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>capture screen picture image</source>
+    <translation>截屏 截图 图片 图像</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>clipboard program</source>
+    <translation>剪贴板 程序</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>clipboard reply response</source>
+    <translation>剪贴板 回复 答复</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>dark light night mode colours colors appearance</source>
+    <translation>深色 浅色 夜间 暗黑 模式 颜色 外观</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>disk space size free cache data delete</source>
+    <translation>磁盘 空间 大小 清理 缓存 数据 删除</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>documents folders knowledge RAG</source>
+    <translation>文档 文件夹 知识库 资料</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>download install load change switch language LLM Hugging Face Ollama</source>
+    <translation>下载 安装 加载 更换 切换 语言模型 大模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>errors debug report problem</source>
+    <translation>错误 调试 报告 问题 故障</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>exit close end</source>
+    <translation>退出 关闭 结束</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>favourite favorite star top</source>
+    <translation>收藏 星标 顶部</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>folders knowledge library RAG search index</source>
+    <translation>文件夹 知识库 资料库 检索 索引</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>help manual documentation</source>
+    <translation>帮助 手册 说明 文档</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>history list panel hide</source>
+    <translation>历史 列表 面板 侧边栏 隐藏</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>history messages files</source>
+    <translation>历史 消息 文件 查找</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>keys hotkeys bindings</source>
+    <translation>按键 热键 快捷键</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>load GGUF file</source>
+    <translation>加载 文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>memory RAM speed cache statistics performance</source>
+    <translation>内存 速度 缓存 统计 性能</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>move history ChatGPT Claude LM Studio Ollama Jan</source>
+    <translation>迁移 搬移 历史 导入</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>offline internet privacy online</source>
+    <translation>离线 联网 网络 隐私</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>preferences options configuration</source>
+    <translation>偏好 选项 配置</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>private incognito secret</source>
+    <translation>隐私 无痕 秘密</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>project group</source>
+    <translation>项目 分组</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>reasoning thoughts</source>
+    <translation>推理 思维</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>remote cloud network GPU OpenAI vLLM Ollama URL address key</source>
+    <translation>远程 云端 网络 显卡 地址 密钥</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>remove trash</source>
+    <translation>移除 垃圾 回收</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>save file print PDF Markdown HTML JSON share</source>
+    <translation>保存 文件 打印 分享 网页</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>search text words</source>
+    <translation>搜索 文字 内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>server OpenAI endpoint port other programs HTTP</source>
+    <translation>服务器 接口 端口 其他程序</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>small window mini spotlight</source>
+    <translation>小窗口 迷你 浮窗</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>start conversation thread</source>
+    <translation>开始 会话 聊天</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>summary summarise summarize shorten compress context</source>
+    <translation>摘要 总结 概括 缩短 压缩 上下文</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>system prompt role character temperature sampling</source>
+    <translation>系统提示词 角色 人设 温度 采样</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>templates saved prompts</source>
+    <translation>模板 常用语 提示词</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>title name</source>
+    <translation>标题 名称 改名</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>top first scroll</source>
+    <translation>顶部 开头 滚动</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>trash restore undelete recover</source>
+    <translation>垃圾箱 回收站 恢复 还原</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>try again retry redo another answer</source>
+    <translation>重试 再试 重做 换一个回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>upload add document picture image photo PDF</source>
+    <translation>上传 添加 文档 图片 照片</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>version licence license</source>
+    <translation>版本 许可证 授权</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>web website internet URL browse</source>
+    <translation>网页 网站 网址 上网 浏览</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>zoom font bigger smaller</source>
+    <translation>缩放 字体 字号 放大 缩小</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>zoom font reset</source>
+    <translation>缩放 字体 字号 还原</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>zoom font size</source>
+    <translation>缩放 字体 字号 缩小</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>zoom font size bigger</source>
+    <translation>缩放 字体 字号 放大</translation>
   </message>
 </context>
 <context>
@@ -2892,6 +3132,11 @@
   </message>
   <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
+    <source>Checking which models suit this computer…</source>
+    <translation>正在检查哪些模型适合这台电脑…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Chickadee connects to huggingface.co only to search for models, to download them and to check for new ones. It sends your search words and the names of models.</source>
     <translation>Chickadee 只在搜索、下载和检查新模型时连接 huggingface.co，发送的只有搜索词和模型名称。</translation>
   </message>
@@ -3304,18 +3549,6 @@
 </context>
 <context>
   <name>messages</name>
-  <message numerus="yes">
-    <location filename="../../common/messages.py"/>
-    <source>1 word in {n} minutes</source>
-    <extracomment>n = 1: 1 word in {n} minute, pace.minutes</extracomment>
-    <translation><numerusform>每 {n} 分钟一个词</numerusform></translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../common/messages.py"/>
-    <source>1 word in {n} seconds</source>
-    <extracomment>n = 1: 1 word in {n} second, pace.seconds</extracomment>
-    <translation><numerusform>每 {n} 秒一个词</numerusform></translation>
-  </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>A KV cache stored as {kv_type} needs flash attention: leave it on, or store the cache as f16.</source>
@@ -5322,15 +5555,15 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{name} is larger than the free memory, so its weights are read from the disk again for every word: expect about {pace}. A smaller model is better here.</source>
+    <source>{name} is larger than the free memory, so its weights are read from the disk again for every word: expect about {speed}. A smaller model is better here.</source>
     <extracomment>from_disk.slow</extracomment>
-    <translation>{name} 大于可用内存，因此每写一个词都要重新从磁盘读取权重：预计大约{pace}。在这台电脑上，更小的模型更合适。</translation>
+    <translation>{name} 大于可用内存，因此每写一个词都要重新从磁盘读取权重：预计约 {speed}。在这台电脑上，更小的模型更合适。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>{name} is larger than the free memory, so weights are read from the disk all the time: expect about {pace}.</source>
+    <source>{name} is larger than the free memory, so weights are read from the disk all the time: expect about {speed}.</source>
     <extracomment>from_disk.expected</extracomment>
-    <translation>{name} 大于可用内存，因此会不断从磁盘读取权重：预计大约{pace}。</translation>
+    <translation>{name} 大于可用内存，因此会不断从磁盘读取权重：预计约 {speed}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5505,12 +5738,6 @@
     <source>{numbers} and more</source>
     <extracomment>unusable.and_more</extracomment>
     <translation>{numbers} 等</translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../common/messages.py"/>
-    <source>{n} words a second</source>
-    <extracomment>n = 1: {n} word a second, pace.words</extracomment>
-    <translation><numerusform>每秒 {n} 个词</numerusform></translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

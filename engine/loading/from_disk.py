@@ -12,12 +12,13 @@ from pathlib import Path
 from common.paths import display_name
 from common.planning import Computer
 from common.sentences import Sentence
+from common.units import speed
 from engine.costs.cost_prior import ModelTraits, Speed, predict_speed, this_computer
 from engine.costs.disk_reads import DiskReads, file_read_speed
 from engine.costs.measurements import SLOW_DISK
 from engine.loading.memory_search import MemoryPlan
 from models.header import Header
-from models.recommend import READING_SPEED, pace
+from models.recommend import READING_SPEED
 from models.shapes import WeightReads
 from models.split import whole_header
 
@@ -39,7 +40,7 @@ class SpeedFromDisk:
     def sentence(self, name: str) -> Sentence:
         """Return what to tell the user of the model called `name` before it is loaded."""
         words = "from_disk.slow" if self.is_slow else "from_disk.expected"
-        return Sentence.of(words, name=name, pace=pace(self.speed.decode))
+        return Sentence.of(words, name=name, speed=speed(self.speed.decode))
 
 
 def expect_from_disk(headers: tuple[Header, ...], plan: MemoryPlan, computer: Computer | None = None) -> SpeedFromDisk:

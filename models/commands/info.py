@@ -13,6 +13,7 @@ from models.collection import LocalModel, scan_models
 from models.commands import output
 from models.commands.find import find
 from models.estimate import estimate_of
+from models.licences import licence_name
 from models.planner import verdicts
 from models.split import model_headers
 
@@ -88,7 +89,7 @@ def lines(model: LocalModel, verdict: Verdict | None, drafters: list[LocalModel]
             ("parameters", f"{facts.parameters:,}"),
             ("quantisation", facts.quantisation),
             ("context", f"{facts.n_ctx_train:,} tokens" if facts.n_ctx_train else "not stated"),
-            ("licence", facts.licence or "not stated"),
+            ("licence", licence_name(facts.licence) or "not stated"),
             ("chat template", "yes" if facts.has_template else "no"),
             ("vocabulary", f"{facts.tokens:,} tokens"),
             ("can draft for it", ", ".join(drafter.name for drafter in drafters) or "no model here"),

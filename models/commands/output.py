@@ -16,6 +16,7 @@ from common.planning import Verdict
 from models.catalogue import CatalogueEntry
 from models.collection import LocalModel
 from models.hub import HubModel, RepoResult
+from models.licences import licence_name
 from models.locations import LOCATION_NAMES
 from models.terminal import json_text
 
@@ -125,7 +126,7 @@ def entry_row(entry: CatalogueEntry, verdict: Verdict | None) -> tuple[str, ...]
         quality,
         ", ".join(good_at(entry)),
         languages,
-        entry.licence,
+        licence_name(entry.licence),
         what,
         entry.about,
     )

@@ -13,6 +13,7 @@ from models.collection import describe_model
 from models.commands import output
 from models.download_queue import DownloadJob, DownloadQueue
 from models.hub import Hub
+from models.licences import licence_name
 from models.model_download import ModelDownload, plan_download
 from models.network import Network
 from models.progress import DownloadProgress
@@ -36,7 +37,9 @@ def run(options: argparse.Namespace) -> int:
     repo, file = (entry.repo, options.file or entry.file) if entry else (options.model, options.file)
     model = plan_download(hub.model(repo, file), hub)
     if entry and entry.licence_note:
-        print(f"{entry.title} has its own licence, {entry.licence}. {entry.licence_note}", file=sys.stderr)
+        print(
+            f"{entry.title} has its own licence, {licence_name(entry.licence)}. {entry.licence_note}", file=sys.stderr
+        )
     job = download(model, hub.network)
     if job.state == "failed" and job.problem:
         raise Failure(job.problem, job.detail)

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 
 from common.byte_sizes import show_bytes
 from common.planning import Ask, Computer, Verdict
-from common.units import duration
+from common.units import duration, speed
 from models.added_paths import AddedPaths
 from models.catalogue import CatalogueEntry, catalogue
 from models.choices import Choice, candidates, choice_of, choices
 from models.collection import scan_models
 from models.commands.output import print_json, table
+from models.licences import licence_name
 from models.planner import verdicts
 from models.recommend import Candidate, Recommendation, recommend
 
@@ -57,9 +58,9 @@ def _line(candidate: Candidate) -> str:
     download = f"{show_bytes(candidate.download)} to download" if candidate.download else "on this computer"
     verdict = candidate.verdict
     memory = f"{show_bytes(verdict.needed_bytes)} of {show_bytes(verdict.available_bytes)} free memory"
-    words = f"about {candidate.words_per_second:.0f} words a second"
+    pace = f"about {speed(candidate.speed)}"
     paste = f"reads 1,000 words in {duration(candidate.seconds_for_paste)}"
-    return f"{entry.title} ({download}; {memory}; {words}; {paste}; {entry.licence})"
+    return f"{entry.title} ({download}; {memory}; {pace}; {paste}; {licence_name(entry.licence)})"
 
 
 def _json(candidate: Candidate | None) -> dict[str, object] | None:
@@ -120,7 +121,7 @@ def _print_table(json: bool) -> int:
             for key, each in by_computer.items()
         ]
         return print_json(rows)
-    heads = ("memory", "its speed", "processor", "best answers", "words/s", "faster", "words/s")
+    heads = ("memory", "its speed", "processor", "best answers", "tok/s", "faster", "tok/s")
     print(table([(*key, *_cells(each.best), *_cells(each.faster)) for key, each in by_computer.items()], heads))
     return 0
 
@@ -129,4 +130,4 @@ def _cells(candidate: Candidate | None) -> tuple[str, str]:
     if candidate is None:
         return "–", ""
     entry = _entry(candidate)
-    return entry.title, f"{candidate.words_per_second:.0f}"
+    return entry.title, f"{candidate.speed:.0f}"

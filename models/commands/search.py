@@ -7,6 +7,7 @@ import argparse
 from common.byte_sizes import show_bytes
 from models.commands import output
 from models.hub import REPO, Hub
+from models.licences import licence_name
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         (
             one.repo,
             output.show_count(one.parameters),
-            one.licence,
+            licence_name(one.licence),
             f"{one.downloads:,}",
             "needs an account" if one.gated else "",
         )

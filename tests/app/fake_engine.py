@@ -137,7 +137,7 @@ def load(request: requests.Load) -> events.ModelInfo | None:
         say(events.Restart(request.id, "ik"))
         return None
     if "fromdisk" in request.path:
-        sentence = Sentence.of("from_disk.slow", name=path.stem, pace=Sentence.of("pace.seconds", n=3))
+        sentence = Sentence.of("from_disk.slow", name=path.stem, speed=Sentence.of("unit.speed", rate="0.4"))
         say(events.SpeedExpected(request.id, sentence, 0.4, is_slow=True))
     while ("slowload" in request.path or "fromdisk" in request.path) and not path.with_name("go").exists():
         time.sleep(0.01)

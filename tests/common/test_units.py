@@ -28,6 +28,7 @@ UNIT = re.compile(r"""\b(tok/s|tokens/s|min|GB|MB)(["{ ,·]|$)""")
         (exact_duration(200), "3 min 20 s"),
         (exact_seconds(0.5), "0.5 s"),
         (speed(7.44), "7.4 tok/s"),
+        (speed(0.044), "0.04 tok/s"),
         (speed(9.96), "10 tok/s"),
         (speed(1204.6), "1,205 tok/s"),
     ],

@@ -17,7 +17,6 @@ from models.recommend import (
     Candidate,
     Recommendation,
     entry_of_file,
-    pace,
     recommend,
 )
 
@@ -69,17 +68,6 @@ def test_what_is_read_from_the_disk_is_never_recommended():
     assert recommend([candidate("30b", 10, 20.0, verdict="disk")]) == Recommendation()
 
 
-def test_a_pace_is_said_in_words_or_in_seconds():
-    paces = {
-        20.0: "15 words a second",
-        1.4: "1 word a second",
-        0.44: "1 word in 3 seconds",
-        0.012: "1 word in 2 minutes",
-    }
-    assert {speed: str(pace(speed)) for speed in paces} == paces
-    assert str(pace(0.0)).endswith(" minutes")
-
-
 def test_on_a_slow_computer_the_fastest_is_best():
     found = recommend([candidate("4b", 6, 2.0), candidate("1b", 3, 6.0)])
     assert keys(found) == ("1b", None)
@@ -94,7 +82,6 @@ def test_a_measured_speed_replaces_the_prediction():
 
 def test_what_people_are_told():
     told = candidate("m", 1, 20.0)
-    assert told.words_per_second == 15.0
     assert round(told.seconds_for_paste, 1) == 13.3
     assert candidate("m", 1, 20.0, predicted_prompt_speed=0.0).seconds_for_paste == 0.0
 

@@ -23,7 +23,7 @@ def test_two_models_are_named_with_size_speed_memory_and_licence(capsys):
     assert main(["recommend"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Best for this computer: ")
-    for words in ("to download", "free memory", "words a second", "1,000 words"):
+    for words in ("to download", "free memory", "tok/s", "1,000 words"):
         assert words in lines[0]
 
 

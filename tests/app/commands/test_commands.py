@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from app.commands.commands import BY_NAME, COMMANDS, FOCUS_AREAS, FOCUS_KEYS, OF_FOCUS
-from app.commands.palette import PaletteEntry, command_entries, matching_entries
+from app.commands.palette import PaletteEntry, command_entries, matching_entries, related_entries
+from app.commands.related_words import RELATED
 from app.look.live import without_mnemonic
 from app.markdown.blocks import last_code
+from app.settings.schema import for_all, offered
 from app.store.message_search import Hit
 from app.transcript.welcome import CODE, LARGE, SMALL, examples_for
 from app.wiring import Chickadee
@@ -69,6 +72,45 @@ def test_words_of_a_title_find_a_command_first_by_their_beginnings() -> None:
     assert [entry.id for entry in matching_entries("new", entries)] == ["2", "1"]
     assert [entry.id for entry in matching_entries("FLAT ne", entries)] == ["2"]
     assert matching_entries("none such", entries) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("server", "server"), ("trash", "bin"), ("zoom", "larger"), ("rag", "collections"), ("chatgpt", "import"),
+        ("incognito", "new_temporary_chat"), ("preferences", "settings"), ("retry", "again"), ("upload pdf", "attach"),
+        ("dark mode", "window.theme"), ("summarize", "sum_up"), ("offline", "models.network"),
+        ("system prompt", "chat_options"),
+    ],
+)  # fmt: skip
+def test_other_words_find_a_command_or_setting(chickadee: Chickadee, qtbot: QtBot, words: str, found: str) -> None:
+    for name in ("sum_up", "again"):
+        chickadee.window.commands.allow(name, lambda: True)
+    chickadee.window.commands.run("palette")
+    palette = chickadee.chats.palette.palette
+    qtbot.keyClicks(palette.line, words)
+    assert found in [entry.id for entry in palette.shown_entries()]
+
+
+def test_other_words_are_those_of_commands_and_settings() -> None:
+    assert set(RELATED) <= set(BY_NAME) | {setting.name for setting in offered(for_all())}
+
+
+def test_titles_come_before_other_words() -> None:
+    entries = [
+        PaletteEntry("command", "1", "Models…", related="server download"),
+        PaletteEntry("command", "2", "Server…", related="network"),
+    ]
+    assert [entry.id for entry in matching_entries("server", entries)] == ["2"]
+    assert [entry.id for entry in related_entries("server", entries)] == ["1"]
+    assert [entry.id for entry in related_entries("models down", entries)] == ["1"]
+    assert related_entries("load", entries) == []  # in the middle of a word it would find too much
+
+
+def test_the_palette_connects_to_a_server(chickadee: Chickadee) -> None:
+    chickadee.window.commands.run("server")
+    assert chickadee.models.controller.dialog is not None
+    assert chickadee.models.controller.servers.dialog is not None
 
 
 def test_the_palette_opens_chats_and_runs_commands(chickadee: Chickadee, qtbot: QtBot, ask: Ask) -> None:

@@ -66,7 +66,14 @@ def test_about_names_versions_and_licences(chickadee: Chickadee, qtbot: QtBot) -
     qtbot.waitUntil(about.copy_button.isEnabled, timeout=SECONDS)  # a thread reads the packages' metadata
     about.copy_button.click()
     text = QGuiApplication.clipboard().text()
-    for part in (f"Chickadee {VERSION}: MIT", "llama.cpp", "ik_llama.cpp", "Qt (in PySide6", "SmolLM2", "Python 3"):
+    for part in (
+        f"Chickadee {VERSION}: MIT",
+        "llama.cpp",
+        "ik_llama.cpp",
+        "Qt (in PySide6",
+        "SmolLM2 135M Instruct: Apache License 2.0",
+        "Python 3",
+    ):
         assert part in text
     about.close()
 

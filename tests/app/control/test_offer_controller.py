@@ -17,11 +17,11 @@ from pytestqt.qtbot import QtBot
 from app.control import model_files
 from app.control.model_controller import ASKED_FROM
 from app.control.offer_controller import OfferController
-from app.dialogs.model_details import licence_name
 from app.transcript.model_offers import OfferCard
 from app.wiring import Chickadee
 from models import part_file
 from models.catalogue import CatalogueEntry, catalogue, forget_catalogue
+from models.licences import licence_name
 from models.locations import own_folder
 from tests.app.conftest import Opener
 from tests.models.hub_server import Handler, HubServer
@@ -77,6 +77,13 @@ def model_bytes(tmp_path: Path, entry: CatalogueEntry) -> bytes:
     return make_gguf(tmp_path / "made" / entry.file, architecture=entry.architecture).read_bytes()
 
 
+def test_buttons_are_in_sight_at_1366_by_768(offering: Chickadee, qtbot: QtBot) -> None:
+    """A panel of the desktop and the title bar take 60 pixels; before, the buttons were below the page's edge."""
+    offering.window.resize(1280, 708)
+    buttons = [card.button for card in cards(offering)]
+    qtbot.waitUntil(lambda: all(each.visibleRegion().boundingRect() == each.rect() for each in buttons))
+
+
 def test_two_models_are_named_with_size_speed_memory_licence_and_one_button(
     offering: Chickadee, server: HubServer
 ) -> None:
@@ -87,7 +94,7 @@ def test_two_models_are_named_with_size_speed_memory_licence_and_one_button(
         for words in (
             " GB to download" if entry.size > 1e9 else " MB to download",
             licence_name(entry.licence),
-            "words a second",
+            "tok/s",
         ):
             assert words in text
         assert "Reads 1,000 words in" in text

@@ -46,7 +46,7 @@ def test_it_is_said_before_the_model_is_loaded_and_a_smaller_one_is_offered(
     row = row_of(chickadee)
     assert row
     assert chickadee.engine.state.phase == "loading"
-    assert "expect about 1 word in 3 seconds. A smaller model is better here." in row.text.text()
+    assert "expect about 0.4 tok/s. A smaller model is better here." in row.text.text()
     assert row.button.text() == "Choose another model"
     sentence = row.text.text()
     qtbot.waitUntil(lambda: named(chickadee))  # the planner has judged the catalogue's models

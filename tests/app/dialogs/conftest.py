@@ -35,11 +35,12 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServe
 
 @pytest.fixture
 def open_models(server: HubServer, chickadee: Chickadee, qtbot: QtBot) -> Iterator[ModelsDialog]:
-    """Yield the open models' dialog after the scan for local models."""
+    """Yield the open models' dialog after the scan for local models, when the recommended ones are listed too."""
     qtbot.keyClick(chickadee.window, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier)
     dialog = chickadee.models.controller.dialog
     assert dialog
     qtbot.waitUntil(lambda: BUILT_IN in dialog.rows, timeout=SECONDS)
+    qtbot.waitUntil(lambda: not dialog.models.ranking and not dialog.checking.isVisible(), timeout=SECONDS)
     yield dialog
     chickadee.models.controller.close()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.dialogs.model_details import weights
 from app.dialogs.model_list import Filters, ModelList, job_row
-from app.model_fit import parts_words, tone_of, verdict_words, words_per_second
+from app.model_fit import parts_words, tone_of, verdict_words, writing_speed
 from common.planning import Verdict
 from common.sentences import Sentence
 from models.collection import describe_model
@@ -26,8 +26,8 @@ def test_words_for_verdicts() -> None:
     words = "Very slow: needs 1.07 GB, more than the memory, so it is read from the disk again and again"
     assert verdict_words(from_disk) == words
     assert tone_of(from_disk) == "tight"
-    assert words_per_second(from_disk) == "about 1 word in 3 seconds"
-    assert parts_words(from_disk).endswith("537 MB available · about 1 word in 3 seconds")
+    assert writing_speed(from_disk) == "about 0.4 tok/s"
+    assert parts_words(from_disk).endswith("537 MB available · about 0.4 tok/s")
     assert not Filters(fits=True).admit(None, from_disk)
     assert verdict_words(Verdict(verdict="no", total_bytes=gib)) == "Does not fit: needs about 1.07 GB of memory"
     assert "a context of 2,048 tokens would fit" in verdict_words(

@@ -14,6 +14,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.dialogs.model_list import ModelList
 from app.dialogs.models_dialog import ModelsDialog
 from app.settings.schema import for_model
 from app.state.answer_facts import facts_of
@@ -267,7 +268,7 @@ def test_the_list_begins_with_the_recommended_models_and_is_filtered(
     qtbot.waitUntil(lambda: open_models.rows[best.key].badge.isVisible(), timeout=SECONDS)
     assert titles(open_models)[0] == best.entry.title
     assert open_models.rows[best.key].badge.text() == "Best for this computer"
-    assert "words a second" in open_models.rows[best.key].verdict.text()
+    assert "tok/s" in open_models.rows[best.key].verdict.text()
     entries = {entry.title: entry for entry in listed.entries}
     for name in ("coding", "thinking", "vision"):
         qtbot.mouseClick(open_models.filters.buttons[name], Qt.MouseButton.LeftButton)
@@ -283,6 +284,33 @@ def test_the_list_begins_with_the_recommended_models_and_is_filtered(
     qtbot.mouseClick(open_models.filters.buttons["fits"], Qt.MouseButton.LeftButton)
     assert best.key not in open_models.rows
     assert BUILT_IN in open_models.rows
+
+
+def test_verdicts_move_no_row_under_the_pointer(open_models: ModelsDialog, chickadee: Chickadee, qtbot: QtBot) -> None:
+    """A verdict that comes after the rows are shown changes words, not places."""
+    listed = chickadee.models.controller.list
+    before = titles(open_models)
+    last = next(entry for entry in listed.entries if entry.title == before[-1])
+    listed.verdicts["entry", last.id] = Verdict(verdict="fits", n_ctx=8192, predicted_speed=900.0)
+    listed.verdicts["entry", listed.entries[0].id] = Verdict(verdict="no")
+    open_models.show_models()
+    assert titles(open_models) == before
+    chickadee.models.controller.plan_again()
+    open_models.show_models()
+    assert titles(open_models) == before
+
+
+def test_recommended_models_are_listed_once_the_best_is_known(chickadee: Chickadee, qtbot: QtBot) -> None:
+    models = ModelList(entries=shipped_catalogue().model)
+    dialog = ModelsDialog(models, chickadee.window)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    assert keys(dialog, "entry") == []
+    assert dialog.checking.isVisible()
+    models.verdicts = {("entry", entry.id): Verdict() for entry in models.entries}
+    dialog.show_models()
+    assert len(keys(dialog, "entry")) == len(models.entries)
+    assert not dialog.checking.isVisible()
 
 
 def test_a_card_says_what_is_known_of_a_model(open_models: ModelsDialog, qtbot: QtBot) -> None:
