@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QMouseEvent, QShowEvent
+from PySide6.QtCore import QEvent, QMargins, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QFileDialog,
@@ -38,7 +38,9 @@ from app.window_state import WindowState
 from app.words import UiText, current_text, tr
 
 FIRST_SIZE = QSize(1280, 690)  # with a panel, and with a desktop's bar on a screen of 1366×768
-SMALLEST = QSize(420, 400)
+SMALLEST = QSize(340, 240)  # fits a screen of 800×600 at 200 %, below the bar of its desktop
+LEAST_PAGE = 420  # pixels that a sidebar beside the page leaves it
+WITHOUT_FRAME = Qt.WindowState.WindowMaximized | Qt.WindowState.WindowFullScreen
 NAME = "Chickadee"
 
 
@@ -227,7 +229,7 @@ class Window(Live, QMainWindow):
     def narrow(self) -> bool:
         """Whether the sidebar would leave too little room for the page; a panel takes its room first."""
         if panels := sum(panel.width() for panel in self._panels if not panel.isHidden()):
-            return self.width() - panels < SIZES.sidebar + SMALLEST.width()
+            return self.width() - panels < SIZES.sidebar + LEAST_PAGE
         return self.width() < SIZES.narrow
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -327,7 +329,10 @@ class Window(Live, QMainWindow):
     def _restore(self) -> None:
         geometry = self.state.geometry
         if geometry is None or not self.restoreGeometry(geometry):
-            self.resize(FIRST_SIZE.boundedTo(QGuiApplication.primaryScreen().availableSize()))
+            self.resize(FIRST_SIZE)
+        if not self.windowState() & WITHOUT_FRAME:
+            room = self.screen().availableSize().shrunkBy(QMargins(0, 0, 0, SIZES.title_bar))
+            self.resize(self.size().boundedTo(room))
 
     def raise_window(self) -> None:
         """Show the window in front of others, unless it was closed for good: its chats could not be stored any more."""

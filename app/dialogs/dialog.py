@@ -25,6 +25,7 @@ class Page(QScrollArea):
         margins = (SIZES.gap_xl, 0, SIZES.gap_xl - SIZES.scroll_bar * always_bar, SIZES.gap)
         self.column = fill(QVBoxLayout(self.rows), *rows, None, gap=0, margins=margins)
         self.setObjectName("settingsArea")
+        self.setMinimumHeight(SIZES.row)  # so that a dialog fits a very low screen
         if always_bar:
             self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.setWidgetResizable(True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from app.dialogs.dialog import Page, PlanLine, Section, heading
 from app.dialogs.setting_row import SettingRow, SettingsSheet
-from app.look.sheet import Button, fill, label
+from app.look.flow import Flow
+from app.look.sheet import Button, label
 from app.look.theme import SIZES
 from app.settings.schema import GROUPS, for_all, group_of, offered
 from app.settings.settings import Settings
@@ -197,7 +198,7 @@ class SettingsDialog(SettingsSheet):
             rows = [row for row in self.rows.values() if group_of(row.setting) == group]
             self.page.add(title, *rows, *([self.plan] if group == "engine" else []))
         self.page.add(self.nothing)
-        self._section_row = fill(QHBoxLayout(), None, gap=0, margins=(SIZES.gap_xl, 0, SIZES.gap_xl, 0))
+        self._section_row = Flow(self, gap=0)
         for group in GROUPS:
             self._add_section_button(group)
         buttons = (self.open_file, self.reset_all, None, self.close_button)
@@ -209,4 +210,4 @@ class SettingsDialog(SettingsSheet):
         """Add a button that scrolls to the section."""
         section_button = self.section_buttons[name] = Button(self, work=lambda: self.show_section(name), kind="section")
         section_button.setCheckable(True)
-        self._section_row.insertWidget(len(self.section_buttons) - 1, section_button)
+        self._section_row.set_widgets(self.section_buttons.values())

@@ -11,16 +11,16 @@ from app.look.theme import SIZES
 
 
 class Flow(QWidget):
-    """Widgets in rows, as many in each row as fit; with `right` the rows are aligned at the right edge.
+    """Widgets in rows, as many in each row as fit, `gap` pixels apart; with `right` the rows are at the right edge.
 
     The room that is left in the row of `moved` is to the left of that widget. A hidden widget takes no place.
     """
 
-    def __init__(self, parent: QWidget | None = None, right: bool = False) -> None:
+    def __init__(self, parent: QWidget | None = None, right: bool = False, gap: int = SIZES.gap) -> None:
         super().__init__(parent)
         self.widgets: list[QWidget] = []
         self.moved: QWidget | None = None
-        self._right = right
+        self._right, self._gap = right, gap
         policy = self.sizePolicy()
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -45,12 +45,12 @@ class Flow(QWidget):
         top = 0
         for row in self._rows(self.width()):
             widths = [min(widget.sizeHint().width(), self.width()) for widget in row]
-            spare = self.width() - sum(widths) - SIZES.gap * (len(row) - 1)
+            spare = self.width() - sum(widths) - self._gap * (len(row) - 1)
             left = spare if self._right else 0
             for widget, width in zip(row, widths, strict=True):
                 left += spare if widget is self.moved else 0
                 widget.setGeometry(left, top, width, widget.sizeHint().height())
-                left += width + SIZES.gap
+                left += width + self._gap
             top += _height(row) + SIZES.gap_s
         self.updateGeometry()
 
@@ -87,7 +87,7 @@ class Flow(QWidget):
                 rows.append([])
                 left = 0
             rows[-1].append(widget)
-            left += needed + SIZES.gap
+            left += needed + self._gap
         return rows
 
 

@@ -44,6 +44,7 @@ class Sizes:
     chip: int = 220
     thumbnail: int = 44
     header: int = 48
+    title_bar: int = 32
     bar: int = 3
     gauge: int = 48
     scroll_bar: int = 12

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.look.live import Live
 from app.look.sheet import Button, ProgressBar, fill, label
@@ -56,10 +56,11 @@ class OfferCard(QFrame):
         )
         self.bar = ProgressBar(self)
         self.button = Button(self, work=self._press)
-        words = (self.heading, self.title, self.lines, self.note, self.problem)
-        below = (self.bar, SIZES.gap_s, (self.button, Qt.AlignmentFlag.AlignLeft))
+        name = fill(QVBoxLayout(), self.heading, self.title, gap=SIZES.gap_s)
+        top = fill(QHBoxLayout(), (name, 1), (self.button, Qt.AlignmentFlag.AlignTop))  # seen even on a low page
+        words = (self.lines, self.note, self.problem)
         margins = (SIZES.gap_l, SIZES.gap_m, SIZES.gap_l, SIZES.gap_m)
-        fill(QVBoxLayout(self), *words, None, *below, gap=SIZES.gap_s, margins=margins)
+        fill(QVBoxLayout(self), top, *words, None, self.bar, gap=SIZES.gap_s, margins=margins)
 
     def show_offer(self, offer: Offer) -> None:
         if offer == self._offer:

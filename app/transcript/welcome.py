@@ -46,6 +46,7 @@ CODE = (
 )
 CODER = re.compile(r"code|coder|starcoder|devstral|codestral", re.IGNORECASE)
 ABOVE = 16  # the space above the bird is this part of the page's height
+LOW = 640  # pixels of the page's height; below it there is no room for a large bird
 LARGE_FROM = 2e9  # parameters; smaller models fail at plans and quizzes
 
 
@@ -127,17 +128,23 @@ class Welcome(Live, QScrollArea):
         return tr("Answers come from {host}.", host=self._host) if self._host else tr(SLOGAN)
 
     def restyle(self) -> None:
-        self._bird.setPixmap(bird(SIZES.bird))
+        self._place_bird()
         self._limit_width()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         left = SIZES.gap_xl + SIZES.scroll_bar  # so that the column stands above the composer's
         self._column.setContentsMargins(left, self.height() // ABOVE, SIZES.gap_xl, SIZES.gap_xl)
+        self._place_bird()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.verticalScrollBar().setValue(0)
+
+    def _place_bird(self) -> None:
+        """Show the bird, a small one on a low page, so that the cards fit below, and none where a title hardly fits."""
+        self._bird.setVisible(self.height() >= LOW // 4)
+        self._bird.setPixmap(bird(SIZES.bird // 2 if self.height() < LOW else SIZES.bird))
 
     def _limit_width(self) -> None:
         """Limit the width: sentences may be wider than questions, and no question may be cut off."""

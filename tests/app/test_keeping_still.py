@@ -6,15 +6,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt, QUrl
-from PySide6.QtWidgets import QDialog, QMainWindow, QMenu, QPushButton, QWidget
+from PySide6.QtCore import QPoint, QSize, Qt, QUrl
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QDialog,
+    QMainWindow,
+    QMenu,
+    QPushButton,
+    QScrollArea,
+    QWidget,
+)  # fmt: skip
 from pytestqt.qtbot import QtBot
 
 from app.commands.commands import CommandSet
 from app.composer.status_line import StatusLine
 from app.dialogs.dialog import Page
-from app.dialogs.model_details import licence_name
 from app.dialogs.model_list import ModelList
+from app.dialogs.models_dialog import ModelsDialog
 from app.dialogs.server_dialog import ServerDialog
 from app.dialogs.setting_row import LineControl, SwitchControl
 from app.dialogs.settings_dialog import SettingsDialog
@@ -25,6 +34,7 @@ from app.transcript.model_offers import Offer, Offers
 from app.wiring import Chickadee
 from engine.protocol.events import ServedModel, Statistics
 from models.collection import describe_model
+from models.licences import licence_name
 from tests.app.test_window import done
 from tests.models.make_gguf import make_gguf
 
@@ -81,8 +91,9 @@ def test_a_new_chats_page_begins_at_its_top(chickadee: Chickadee, qtbot: QtBot) 
 
 def test_loading_a_model_keeps_the_order_of_the_rows_and_is_said_there(tmp_path: Path) -> None:
     first, second = (describe_model(make_gguf(tmp_path / f"{name}.gguf")) for name in ("a", "b"))
-    models = ModelList(local_models=[first, second], loaded=first.path, first=first.path)
+    models = ModelList(local_models=[first, second], loaded=first.path)
     before = [row.key for row in models.sections()["here"]]
+    models.shown = {key: place for place, key in enumerate(before)}
     models.loaded, models.loading = None, second.path
     rows = {row.key: row for row in models.sections()["here"]}
     assert list(rows) == before
@@ -376,3 +387,32 @@ def test_a_row_of_buttons_is_wrapped_where_there_is_little_room(qtbot: QtBot) ->
     assert len({button.y() for button in shown}) > 1
     right = [button.mapTo(sheet, QPoint(button.width(), 0)).x() for button in shown]
     assert max(right) == right[2] <= 400 - SIZES.gap_xl
+
+
+def test_everything_fits_a_screen_of_800_by_600_at_200_percent(chickadee: Chickadee, qtbot: QtBot) -> None:
+    """Of the 400×300 pixels that are left, the title bar takes some."""
+    room = QSize(400, 300 - SIZES.title_bar)
+    models = open_models(chickadee)
+    models.setMinimumWidth(1)  # it follows the screen, and that of the tests is wider
+    for window in (chickadee.window, open_settings(chickadee), models):
+        for _ in range(2):  # the first makes some room
+            window.resize(room)
+            QApplication.processEvents()
+        assert window.size() == room
+        for button in window.findChildren(QAbstractButton):
+            if button.isVisible() and not inside_scroll_area(button):
+                assert button.visibleRegion().boundingRect() == button.rect(), button.text()
+
+
+def open_models(chickadee: Chickadee) -> ModelsDialog:
+    chickadee.window.commands.run("models")
+    dialog = chickadee.models.controller.dialog
+    assert dialog is not None
+    return dialog
+
+
+def inside_scroll_area(widget: QWidget) -> bool:
+    above = widget.parentWidget()
+    while above is not None and not isinstance(above, QScrollArea):
+        above = above.parentWidget()
+    return above is not None
