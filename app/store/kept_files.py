@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 # Folders of `common.store.Store`, and files of versions before it.
 MEASURED = (
     "calibration", "crashes", "drafts", "exits", "looked-at", "model-facts", "phrases", "profile", "rankings", "trial",
-    "model-facts.json", "profile.json", ".chickadee-*",
+    "model-facts.json", "profile.json",
 )  # fmt: skip
 
 

@@ -43,16 +43,32 @@ def opened(chickadee: Chickadee, qtbot: QtBot) -> StoragePage:
 
 
 def test_every_kind_has_its_files_and_nothing_is_counted_twice(folders: Folders, cache: Path) -> None:
-    folders.store.write_bytes(bytes(1000))
-    folders.store.with_name("library.sqlite3-wal").write_bytes(bytes(24))
-    (folders.logs / "window.log").write_bytes(bytes(10))
-    (folders.data / "models").mkdir()
-    (folders.data / "models" / "m.gguf").write_bytes(bytes(77))
-    sizes = measure_sizes(kinds(folders, cache))
-    assert sizes == {
-        "chats": (2, 1024), "saved": (1, 3_000_000), "models": (1, 77), "measurements": (1, 2), "logs": (1, 10),
-        "snippets": (0, 0), "collections": (0, 0), "settings": (0, 0),
+    data = ("library.sqlite3", "library.sqlite3-wal", "library-damaged-1.sqlite3", "models/m.gguf",
+            "collections/a/b", "snippets.json", "snippets-1.json", "settings.toml", "window.ini",
+            "server-keys.json", "mine.txt")  # fmt: skip
+    measured = ("calibration", "crashes", "drafts", "exits", "looked-at", "model-facts", "phrases", "profile",
+                "rankings", "trial", f"{TEMPORARY}77-x")  # fmt: skip
+    (cache / "model-facts.json").write_bytes(bytes(2))
+    for folder, names in (
+        (folders.data, data), (folders.logs, ("window.log", "window.log.1", "engine.log", "other.log")),
+        (cache, [f"{name}/a" for name in measured]),
+    ):  # fmt: skip
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(bytes(10))
+    all_kinds = kinds(folders, cache)
+    assert measure_sizes(all_kinds) == {
+        "chats": (3, 30), "saved": (2, 3_000_010), "models": (1, 10), "measurements": (12, 104), "logs": (3, 30),
+        "snippets": (2, 20), "collections": (1, 10), "settings": (3, 30),
     }  # fmt: skip
+    asked = [kind for kind in all_kinds if kind.question]
+    assert [kind.name for kind in asked] == ["chats", "saved", "collections", "measurements", "logs"]
+    assert [kind.name for kind in asked if not kind.plain] == ["chats"]
+    assert [delete_files(kind) for kind in asked if kind.plain] == [[]] * 4
+    left = measure_sizes(all_kinds)
+    assert {name for name, size in left.items() if size != (0, 0)} == {"chats", "models", "snippets", "settings"}
+    assert (folders.data / "mine.txt").exists()
+    assert (folders.logs / "other.log").exists()
 
 
 def test_what_is_saved_of_chats_is_as_large_as_the_engine_counts_it(folders: Folders, cache: Path) -> None:
