@@ -24,7 +24,7 @@ HEAD = "| module | mutants | tried | killed | timed out | survived | equivalent 
 
 
 def modules() -> dict[str, list[str]]:
-    """Return the measured modules with the tests concerned, as paths from the checkout's root."""
+    """Return the measured modules with the tests concerned: folders, files or single tests, as pytest takes them."""
     return tomllib.loads((HERE / "modules.toml").read_text(encoding="utf-8"))
 
 
@@ -36,7 +36,7 @@ def equivalents() -> set[tuple[str, str, str]]:
 
 def key_of(module: str, tests: Sequence[str], root: Path) -> str:
     """Return a hash of all that a module's outcomes depend on, but for the rest of the program."""
-    paths = [root / name for name in (module, *tests, "tests/mutants/mutate.py")]
+    paths = [root / name.split("::")[0] for name in (module, *tests, "tests/mutants/mutate.py")]
     files = [path for each in paths for path in (sorted(each.rglob("*.py")) if each.is_dir() else [each])]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
 
