@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 from app.attachments import READ_FILE
 from app.collections import INDEX_FILES, SEARCH_INDEX
 from app.fatal import DISPLAYLESS, announce
+from app.tools.mcp import SERVE_TOOLS
 from common.failures import Failure
 from common.paths import path_of, path_text
 from common.sentences import Sentence
@@ -39,6 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
         from app.collections import process
 
         return process.main(*arguments)
+    if arguments == [SERVE_TOOLS]:
+        from app.tools.mcp import child as tool_server
+
+        return tool_server.main()
     options = _parser().parse_args(arguments)
     if options.draw_formulas:
         from app.services import math_worker

@@ -11,6 +11,35 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     # For all parts of the program.
     "plain.text": "{text}",
     "sentences.two": "{first} {second}",
+    # Servers of tools (MCP).
+    "tool_server.unconfined": (
+        "This system cannot confine the server: it could read all your files and send them. Start it only if you trust"
+        " it."
+    ),
+    "tool_server.not_found": "There is no program “{command}”. Install it, or give its whole path.",
+    "tool_server.no_start": "The server could not be started: {reason}.",
+    "tool_server.closed": "The server has ended. Its log may say why.",
+    "tool_server.no_mcp": "The program does not speak the Model Context Protocol: it writes something else.",
+    "tool_server.endless": "The server was ended, because it sent more than {most:bytes} without being asked.",
+    "tool_server.long_message": "The server was ended, because it sent a message of more than {most:bytes}.",
+    "tool_server.slow": "The server gave no answer in time.",
+    "tool_server.refuses": "The server says: {reason}",
+    "tool_server.not_understood": "The server's answer could not be understood ({reason}).",
+    "tool_server.crashed": "The process of the server has ended unexpectedly.",
+    "tool_server.stopped": "The server was switched off.",
+    "tool_server.gone": "The server does not have the tool “{name}” any more.",
+    "tool_server.changed": (
+        "The server has changed what it says about the tool “{name}”. Look at it in the settings, and ask again."
+    ),
+    "tool_server.bad_command": "This is no command: check the quotation marks.",
+    "tool_server.bad_entry": "The entry “{name}” has no usable command or address.",
+    "tool_server.bad_json": "This is no JSON.",
+    "tool_server.no_servers": "There is no server in this JSON.",
+    "tool_server.too_many": "There is room for {most:,} servers. Remove one first.",
+    "tool_server.unreadable": "The list of tool servers ({file}) cannot be read: {reason}.",
+    "tool_server.damaged": "The list of tool servers ({file}) is damaged. The next change renames it; nothing is lost.",
+    "tool_server.unwritable": "The list of tool servers ({file}) cannot be stored: {reason}.",
+    "tool_server.gave_up": "{reason} It was started {starts} times.",
     # The engine: requests, and the loaded model.
     "empty_prompt.message": "There is nothing to answer: the message is empty.",
     "prompt_too_long.plain": "This text has {tokens:,} tokens, the context holds {n_ctx:,}. Shorten the text.",

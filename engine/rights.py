@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from common.confinement import Rights, confine, limits
+from common.confinement import Rights, confine, files_for_connections, limits
 from common.confinement.program import ROOT
 from common.engine_program import READ_OPTION
 from common.files import make_private_folder
@@ -34,8 +34,6 @@ from models.readable_files import inode, model_folders, with_parts
 TEXT_OPTIONS = ("--prompt", "--server", "--server-key", "--server-model")  # what follows is no file, whatever it says
 OUTPUT_OPTIONS = ("--trace",)
 SERVER_OPTION = "--server"  # of `chat`
-# What looking up a name and checking a certificate read. Not single files: a change of network replaces resolv.conf.
-FOR_CONNECTIONS = ("/etc", "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/var/run/nscd")
 
 
 def add_read_option(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +55,7 @@ def confine_engine(arguments: Sequence[str]) -> None:
     read, write = _files_to_read(arguments), _files_to_write(arguments)
     if tuple(arguments[:1]) == ("remote",):
         connections_forbidden()  # read while the settings can be read
-        confine(Rights((*_files_for_connections(), *read), tuple(write), processes=False, connects=True))
+        confine(Rights((*files_for_connections(), *read), tuple(write), processes=False, connects=True))
         return
     cache = _create_cache_folder()
     os.environ["TMPDIR"] = str(cache)  # for this process and its children, which may write nowhere else
@@ -74,11 +72,6 @@ def starts_engine(arguments: Sequence[str]) -> bool:
 def connections_forbidden() -> Sentence | None:
     """Return why connections were turned off when this process began; None if they are allowed."""
     return offline_reason()
-
-
-def _files_for_connections() -> Iterator[Path]:
-    named = (os.environ.get(name, "") for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
-    return (Path(path) for path in (*FOR_CONNECTIONS, *named) if path)
 
 
 def out_of_reach(path: Path) -> bool:

@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -67,13 +67,18 @@ class JsonLineProcess(QObject):
         except psutil.Error:  # it has just ended
             return 0
 
-    def start(self, command: Sequence[str]) -> None:
-        """Start the process; if that fails, `ended` is called before this returns or later."""
+    def start(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        """Start the process; if that fails, `ended` is called before this returns or later.
+
+        It gets our environment unless it is to have another.
+        """
         assert self._process is None, "it is started already"
         self._lines, self._error_lines = LineBuffer(), LineBuffer()
         self._last_lines = deque[str](maxlen=REMEMBERED_LINES)
         self._killed = False
         process = self._process = QProcess(self)
+        if environment is not None:
+            process.setEnvironment([f"{name}={value}" for name, value in environment.items()])
         # A packaged program contains the modules; otherwise they are imported from the checkout.
         if not getattr(sys, "frozen", False):
             process.setWorkingDirectory(str(CHECKOUT))
@@ -201,8 +206,10 @@ class _Ending:
         self.running.add(self)
         process.stateChanged.connect(self._changed)
         process.closeWriteChannel()
+        self._grace = QTimer(process, singleShot=True, interval=grace_ms)
+        self._grace.timeout.connect(self.kill)
         if grace_ms:
-            QTimer.singleShot(grace_ms, process, self.kill)
+            self._grace.start()
         else:
             self.kill()
         self._changed(process.state())
@@ -210,9 +217,8 @@ class _Ending:
     def kill(self) -> None:
         if self not in self.running:
             return
-        if self._group and hasattr(os, "killpg") and self._pid:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._pid, signal.SIGKILL)
+        if self._group:
+            kill_group(self._pid)
         self.process.kill()
 
     def wait_until(self, when: float) -> None:
@@ -222,8 +228,16 @@ class _Ending:
 
     def _changed(self, state: QProcess.ProcessState) -> None:
         if state == QProcess.ProcessState.NotRunning and self in self.running:
+            self._grace.stop()  # it would call what nobody keeps any more
             self.running.discard(self)
             self.process.deleteLater()
+
+
+def kill_group(leader: int) -> None:
+    """Kill the process group that the process with this id leads or led; do nothing without one."""
+    if leader and hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(leader, signal.SIGKILL)
 
 
 def wait_for_children(seconds: float = CHILDREN_SECONDS) -> None:

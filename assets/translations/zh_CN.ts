@@ -4211,6 +4211,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The entry “{name}” has no usable command or address.</source>
+    <extracomment>tool_server.bad_entry</extracomment>
+    <translation>条目“{name}”没有可用的命令或地址。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The file with your chats, {path}, is damaged. Restart Chickadee to recover what can be read.</source>
     <extracomment>store_damaged.file</extracomment>
     <translation>对话文件 {path} 已损坏。请重新启动 Chickadee，以恢复可读取的内容。</translation>
@@ -4256,6 +4262,24 @@
     <source>The list of model folders cannot be saved: {file} cannot be written ({reason}).</source>
     <extracomment>unwritable.folders</extracomment>
     <translation>无法保存模型文件夹列表：不能写入 {file}（{reason}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The list of tool servers ({file}) cannot be read: {reason}.</source>
+    <extracomment>tool_server.unreadable</extracomment>
+    <translation>无法读取工具服务器列表（{file}）：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The list of tool servers ({file}) cannot be stored: {reason}.</source>
+    <extracomment>tool_server.unwritable</extracomment>
+    <translation>无法保存工具服务器列表（{file}）：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The list of tool servers ({file}) is damaged. The next change renames it; nothing is lost.</source>
+    <extracomment>tool_server.damaged</extracomment>
+    <translation>工具服务器列表（{file}）已损坏。下次更改时会将其重命名，不会丢失任何内容。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4433,6 +4457,18 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The process of the server has ended unexpectedly.</source>
+    <extracomment>tool_server.crashed</extracomment>
+    <translation>服务器的进程意外结束了。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The program does not speak the Model Context Protocol: it writes something else.</source>
+    <extracomment>tool_server.no_mcp</extracomment>
+    <translation>该程序不使用模型上下文协议：它输出的是别的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The proxy {proxy} does not connect to {host}. Check this computer's proxy settings.</source>
     <extracomment>no_connection.proxy</extracomment>
     <translation>代理 {proxy} 无法连接到 {host}。请检查本机的代理设置。</translation>
@@ -4460,6 +4496,66 @@
     <source>The schema or grammar takes more than {seconds:.0f} seconds to prepare. Simplify it.</source>
     <extracomment>bad_constraint.slow</extracomment>
     <translation>准备这个 Schema 或语法需要超过 {seconds:.0f} 秒。请简化它。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The server could not be started: {reason}.</source>
+    <extracomment>tool_server.no_start</extracomment>
+    <translation>无法启动服务器：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The server does not have the tool “{name}” any more.</source>
+    <extracomment>tool_server.gone</extracomment>
+    <translation>服务器不再提供工具“{name}”。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The server gave no answer in time.</source>
+    <extracomment>tool_server.slow</extracomment>
+    <translation>服务器没有及时回答。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The server has changed what it says about the tool “{name}”. Look at it in the settings, and ask again.</source>
+    <extracomment>tool_server.changed</extracomment>
+    <translation>服务器更改了对工具“{name}”的说明。请在设置中查看，然后重新提问。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The server has ended. Its log may say why.</source>
+    <extracomment>tool_server.closed</extracomment>
+    <translation>服务器已结束。日志中可能有原因。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The server says: {reason}</source>
+    <extracomment>tool_server.refuses</extracomment>
+    <translation>服务器说：{reason}</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The server was ended, because it sent a message of more than {most:bytes}.</source>
+    <extracomment>tool_server.long_message</extracomment>
+    <translation>服务器已被结束，因为它发送了一条超过 {most:bytes} 的消息。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The server was ended, because it sent more than {most:bytes} without being asked.</source>
+    <extracomment>tool_server.endless</extracomment>
+    <translation>服务器已被结束，因为它在未被请求的情况下发送了超过 {most:bytes}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The server was switched off.</source>
+    <extracomment>tool_server.stopped</extracomment>
+    <translation>服务器已关闭。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The server's answer could not be understood ({reason}).</source>
+    <extracomment>tool_server.not_understood</extracomment>
+    <translation>无法理解服务器的回答（{reason}）。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4589,6 +4685,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>There is no program “{command}”. Install it, or give its whole path.</source>
+    <extracomment>tool_server.not_found</extracomment>
+    <translation>没有名为“{command}”的程序。请安装它，或填写它的完整路径。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>There is no safe connection to {address}: its address must begin with https://.</source>
     <extracomment>refused.not_https</extracomment>
     <translation>无法安全连接到 {address}：地址必须以 https:// 开头。</translation>
@@ -4598,6 +4700,12 @@
     <source>There is no server called {host}. Check the address, and that this computer is online.</source>
     <extracomment>no_connection.server_name</extracomment>
     <translation>找不到名为 {host} 的服务器。请检查地址，并确认本机已联网。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>There is no server in this JSON.</source>
+    <extracomment>tool_server.no_servers</extracomment>
+    <translation>这段 JSON 中没有服务器。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4649,6 +4757,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>There is room for {most:,} servers. Remove one first.</source>
+    <extracomment>tool_server.too_many</extracomment>
+    <translation>最多可有 {most:,} 个服务器。请先移除一个。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>This chat is too long for {model}. Leave out the oldest turn, or start a new chat.</source>
     <extracomment>prompt_too_long.server_turns</extracomment>
     <translation>此对话对 {model} 来说太长。请略去最早的一轮对话，或开始新对话。</translation>
@@ -4682,6 +4796,18 @@
     <source>This file comes from a newer version of Chickadee. Update Chickadee to import it.</source>
     <extracomment>import.newer</extracomment>
     <translation>此文件由较新版本的 Chickadee 写成。请更新后再导入。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This is no JSON.</source>
+    <extracomment>tool_server.bad_json</extracomment>
+    <translation>这不是 JSON。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This is no command: check the quotation marks.</source>
+    <extracomment>tool_server.bad_command</extracomment>
+    <translation>这不是命令：请检查引号。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4730,6 +4856,12 @@
     <source>This model's speed could not be measured because another program was busy.</source>
     <extracomment>disturbed.by_programs</extracomment>
     <translation>另一个程序正忙，未能测量此模型的速度。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This system cannot confine the server: it could read all your files and send them. Start it only if you trust it.</source>
+    <extracomment>tool_server.unconfined</extracomment>
+    <translation>本系统无法限制此服务器：它可能读取你的所有文件并将其发送出去。仅在信任它时才启动。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5780,6 +5912,12 @@
     <source>{rate} tok/s</source>
     <extracomment>unit.speed</extracomment>
     <translation>{rate} 词元/秒</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{reason} It was started {starts} times.</source>
+    <extracomment>tool_server.gave_up</extracomment>
+    <translation>{reason}已启动 {starts} 次。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from common.confinement.program import program_files
+from common.confinement.program import files_for_connections, program_files
 
-__all__ = ["Limit", "Rights", "confine", "limits", "problems", "program_files"]
+__all__ = ["Limit", "Rights", "confine", "files_for_connections", "limits", "problems", "program_files"]
 
 Limit = Literal["files", "network", "integrity"]
 DEVICES = (Path("/dev/null"),)
@@ -38,6 +38,7 @@ class Rights:
         write: the same for writing; a writable path may also be read.
         processes: whether the process may start others.
         connects: whether it may connect to other computers.
+        local: whether one that connects may also connect to programs of this computer, by Unix sockets.
         accepts: whether it may accept connections, at sockets that got their address before it was confined.
         memory: on Windows, the most bytes that the process may allocate. Other systems set that limit elsewhere.
     """
@@ -46,6 +47,7 @@ class Rights:
     write: tuple[Path, ...] = ()
     processes: bool = True
     connects: bool = False
+    local: bool = True
     accepts: bool = False
     memory: int | None = None
 
@@ -61,7 +63,7 @@ def confine(rights: Rights) -> None:
 
         read = (*program_files(), *rights.read)
         _try("Landlock", lambda: landlock.restrict(read, (*DEVICES, *rights.write), rights.processes, rights.connects))
-        _try("seccomp", lambda: seccomp.restrict(rights.processes, rights.connects, rights.accepts))
+        _try("seccomp", lambda: seccomp.restrict(rights.processes, rights.connects, rights.accepts, rights.local))
     elif sys.platform == "win32":
         from common.confinement import windows
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]  # folder of the checkout, or of a packaged app
@@ -13,6 +14,14 @@ SYSTEM = (
     "/etc/localtime", "/etc/os-release", "/etc/passwd", "/etc/nsswitch.conf", "/etc/ssl/openssl.cnf",
     "/proc", "/sys", "/dev/random", "/dev/urandom", "/dev/zero",
 )  # fmt: skip
+# What looking up a name and checking a certificate read. Not single files: a change of network replaces resolv.conf.
+FOR_CONNECTIONS = ("/etc", "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/var/run/nscd")
+
+
+def files_for_connections() -> Iterator[Path]:
+    """Yield the files and folders that a program reads that connects to other computers."""
+    named = (os.environ.get(name, "") for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+    return (Path(path) for path in (*FOR_CONNECTIONS, *named) if path)
 
 
 def program_files() -> tuple[Path, ...]:

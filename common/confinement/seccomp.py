@@ -44,6 +44,7 @@ CALLS = {**NETWORK, **OTHERS, **ADMINISTRATION, **PROCESSES, **LOOKED_INTO}
 X32 = 0x40000000  # bit in the numbers of x86-64's x32 calls, a second set of the same calls
 NEW_NAMESPACES = 0x7E020000  # flags of clone
 THREAD = 0x00010000  # flag of clone
+UNIX_SOCKETS = 1  # AF_UNIX, of linux/socket.h
 TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: type into the terminal that the program was started in
 
 LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_BITS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # of linux/bpf_common.h
@@ -67,17 +68,17 @@ class Machine:
 MACHINES = {"x86_64": Machine(0, 0xC000003E), "aarch64": Machine(1, 0xC00000B7)}
 
 
-def restrict(processes: bool, connects: bool = False, accepts: bool = False) -> None:
+def restrict(processes: bool, connects: bool = False, accepts: bool = False, local: bool = True) -> None:
     """Install the filter for all threads of this process; without `processes`, starting programs is refused too.
 
-    With `connects`, connecting to other computers is allowed; with `accepts`, to accept connections at sockets that
-    have their address already. Raises OSError.
+    With `connects`, connecting to other computers is allowed, and unless `local` is False to Unix sockets; with
+    `accepts`, to accept connections at sockets that have their address already. Raises OSError.
     """
     machine = MACHINES.get(os.uname().machine)
     if machine is None or ctypes.sizeof(ctypes.c_void_p) != 8:
         raise OSError(f"no filter is written for this kind of processor ({os.uname().machine})")
     allowed = (*(CONNECTING if connects else ()), *(ACCEPTING if accepts else ()))
-    code = b"".join(program(machine, processes, allowed))
+    code = b"".join(program(machine, processes, allowed, local))
     buffer = ctypes.create_string_buffer(code, len(code))
     filter = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
@@ -86,8 +87,10 @@ def restrict(processes: bool, connects: bool = False, accepts: bool = False) -> 
     _checked(libc.syscall(*arguments, filter))
 
 
-def program(machine: Machine, processes: bool, allowed: Sequence[str] = ()) -> Iterator[bytes]:
+def program(machine: Machine, processes: bool, allowed: Sequence[str] = (), local: bool = True) -> Iterator[bytes]:
     """Yield the filter's instructions; `allowed` are calls of NETWORK that stay possible.
+
+    Without `local`, `socket` makes no Unix socket: the desktop's bus would start programs that nothing confines.
 
     Every call of another architecture (32 bits, x32) is refused.
     """
@@ -104,6 +107,8 @@ def program(machine: Machine, processes: bool, allowed: Sequence[str] = ()) -> I
             yield from _fail_at(JUMP_EQUAL, number)
     yield from _fail_at(JUMP_EQUAL, machine.number("clone3"), errno.ENOSYS)
     yield from _with(machine.number("ioctl"), SECOND, *(_fail_at(JUMP_EQUAL, command) for command in TERMINAL_INPUT))
+    if not local:
+        yield from _with(machine.number("socket"), FIRST, _fail_at(JUMP_EQUAL, UNIX_SOCKETS))
     alone = () if processes else (_fail_unless(JUMP_BITS, THREAD),)
     yield from _with(machine.number("clone"), FIRST, _fail_at(JUMP_BITS, NEW_NAMESPACES), *alone)
     yield _step(RETURN, ALLOW)

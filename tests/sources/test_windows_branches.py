@@ -23,6 +23,7 @@ TESTS = {  # in tests/
     "engine/costs/disk_reads.py": (
         "engine/costs/test_disk_reads.py::test_the_file_is_read_for_the_time_that_was_given"
     ),
+    "app/tools/mcp/found.py": ("app/tools/mcp/test_configuration.py::test_servers_of_other_programs_are_found_once"),
     "app/services/json_line_process.py": (
         "app/services/test_json_line_process.py::test_one_that_does_not_react_is_killed"
     ),
