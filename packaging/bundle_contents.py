@@ -25,7 +25,7 @@ LIBRARIES = ("llama_cpp", "ik_llama_cpp")  # opened by path, so PyInstaller does
 # Imported by name at run time, so PyInstaller does not see them.
 HIDDEN = (
     "pyqtgraph", "ziamath", "keyring.backends.chainer", "keyring.backends.fail", "keyring.backends.SecretService",
-    "keyring.backends.Windows", "keyring.backends.macOS",
+    "keyring.backends.Windows", "keyring.backends.macOS", "anyio._backends._asyncio",
 )  # fmt: skip
 ENGINE_HIDDEN = ("anyio._backends._asyncio", "uvicorn.lifespan.off", "uvicorn.loops.asyncio")  # of the local API
 
@@ -66,8 +66,8 @@ UNUSED = re.compile(
             r"ik_llama_cpp/bin/",
             r"^diskcache-.*\.dist-info/",  # copied with that of the package that asks for it
             # Package metadata other than name, version and licence; pip also notes where a package came from. keyring
-            # finds its backends by its entry points.
-            r"^(?!keyring-).*\.dist-info/(?:direct_url\.json|INSTALLER|RECORD|REQUESTED|WHEEL|entry_points\.txt|top_level\.txt)$",
+            # finds its backends by its entry points, and OpenTelemetry, which `mcp` imports, its context.
+            r"^(?!keyring-|opentelemetry_api-).*\.dist-info/(?:direct_url\.json|INSTALLER|RECORD|REQUESTED|WHEEL|entry_points\.txt|top_level\.txt)$",
         )
     )
 )

@@ -38,6 +38,7 @@ TIMERS: tuple[Timer, ...] = get_args(Timer)
 # What a server gets of our environment, and what our process for it needs beside that. The server can see both.
 FOR_SERVER = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT", "PATHEXT", "COMSPEC")
 FOR_CHILD = (*FOR_SERVER, "HOME", "USERPROFILE", "TEMP", "TMP", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
+QUIET = {"OTEL_PROPAGATORS": "none"}  # OpenTelemetry, which `mcp` imports, looks for what a packaged app lacks
 FindSecrets = Callable[[ToolServer, Callable[[Mapping[str, str]], object], Callable[[Failure], object]], object]
 
 
@@ -219,7 +220,7 @@ class McpSource(QObject):
         except OSError as error:
             self._perform(self.life.ended(Sentence.of("tool_server.no_start", reason=error.strerror), final=True))
             return
-        self._process.start(child_command(), kept_variables(FOR_CHILD))
+        self._process.start(child_command(), {**kept_variables(FOR_CHILD), **QUIET})
         self._group = self._process.pid
         self._process.send(start_of(server, home, secrets))
 
