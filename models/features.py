@@ -15,8 +15,11 @@ SNAPSHOTS = frozenset((
     "lfm2", "lfm2moe", "nemotron_h", "nemotron_h_moe", "qwen35", "qwen35moe", "qwen4exp", "kimi-k3", "bailingmoe3",
     "glm5-next", "deepseek4",
 ))  # fmt: skip
-# The kinds of weights that our matrix products know (docs/products.md).
-PRODUCTS = ("Q4_0", "Q4_K", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "IQ4_XS")
+# The kinds of weights that our matrix products know, by the library in front of which they stand (docs/products.md).
+PRODUCTS = {
+    "ik": ("Q4_0", "Q4_K", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "IQ4_XS"),
+    "llama": ("Q1_0", "Q2_0", "TQ1_0", "TQ2_0"),
+}
 
 
 def can_be_drafted(architecture: str) -> bool:
@@ -25,5 +28,5 @@ def can_be_drafted(architecture: str) -> bool:
 
 
 def has_own_kernels(quantisation: str, library: str) -> bool:
-    """Return whether our products compute these weights: they replace those of ik_llama.cpp ('ik')."""
-    return library == "ik" and quantisation.upper().startswith(PRODUCTS)
+    """Return whether our products compute these weights with the library, 'ik' or 'llama'."""
+    return quantisation.upper().startswith(PRODUCTS.get(library, ()))

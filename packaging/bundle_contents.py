@@ -145,10 +145,9 @@ def datas() -> list[tuple[str, str]]:
     return [(str(ROOT / "assets"), "assets"), (str(ROOT / "docs" / "guide.md"), "docs"), *models]
 
 
-def ik_native() -> list[tuple[str, str]]:
-    """Return our native code for ik_llama.cpp as pairs (file, its folder in the bundle); [] if it was not compiled."""
-    path = Path(sys.prefix) / "kernels" / "ik.so"
-    return [(str(path), "kernels")] if path.exists() else []
+def own_code() -> list[tuple[str, str]]:
+    """Return our native code that was compiled for the libraries, as pairs (file, its folder in the bundle)."""
+    return [(str(path), "kernels") for path in sorted((Path(sys.prefix) / "kernels").glob("*.so"))]
 
 
 def weights() -> list[Path]:

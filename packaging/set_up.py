@@ -21,10 +21,10 @@ from pathlib import Path
 import computer
 import pytorch
 from background import run_in_background
-from compiled_wheel import CompiledWheel, NoCompiler
-from ik_native import SOURCES as IK_NATIVE
-from ik_native import compile_ik_native
+from compiled_wheel import NoCompiler
+from llama_wheel import BUILD_OPTIONS, COMPILED_LOCK, LLAMA
 from native import install_native, install_prebuilt, is_chosen, keep_native
+from own_code import SOURCES, compile_own_code
 from setup_lock import setup_lock
 from steps import (
     PYTHON,
@@ -43,20 +43,7 @@ from steps import (
 READY = VENV / "ready"
 UNFINISHED = VENV / "unfinished"  # app/services/preparation.py reads it
 NO_COMPILER = 3  # exit code, also known to app/services/preparation.py
-COMPILED_LOCK = ROOT / "packaging" / "compiled.lock"
 WEIGHTS_LOCK = ROOT / "packaging" / "weights.lock"
-
-# Without the install folders every library is packed three times. LLAVA is libmtmd, for pictures; for videos it would
-# start programs, which the engine must not. AMX, which no laptop has, is off: GCC 12's _tile_loadconfig declares only 8
-# of the 64 bytes that it reads, so the compiler does not write the others, and the first matrix product on a processor
-# with AMX is a general protection fault. Microsoft's compiler has no AMX, and would lose its own flags (/EHsc).
-GCC_FLAGS = "" if sys.platform == "win32" else "-DCMAKE_CXX_FLAGS=-U__AMX_INT8__ "
-BUILD_OPTIONS = (
-    f"{GCC_FLAGS}-DLLAVA_BUILD=ON -DMTMD_VIDEO=OFF -DCMAKE_INSTALL_BINDIR=llama_cpp/lib"
-    " -DCMAKE_INSTALL_LIBDIR=llama_cpp/lib -DCMAKE_INSTALL_INCLUDEDIR=llama_cpp/include"
-)
-
-LLAMA = CompiledWheel("llama-cpp-python", "llama.cpp", COMPILED_LOCK, 6, 1_000_000_000, BUILD_OPTIONS)
 
 
 def main() -> int:
@@ -151,7 +138,7 @@ def set_up_all_but_llama() -> None:
     with ThreadPoolExecutor() as threads:  # downloads and compiling overlap
         steps = [
             threads.submit(install_locked, "the default model (90 MB)", WEIGHTS_LOCK),
-            threads.submit(compile_ik_native),
+            threads.submit(compile_own_code),
             threads.submit(LLAMA.fetch),
         ]
     for step in steps:
@@ -211,7 +198,7 @@ def fingerprint() -> str:
     These are the lock files, the programs of this folder, our native code, the interpreter and the checkout's path.
     """
     digest = hashlib.sha256(f"{sys.version}{ROOT}{BUILD_OPTIONS}".encode())
-    for path in (WHEELS_LOCK, COMPILED_LOCK, WEIGHTS_LOCK, *IK_NATIVE, *sorted(Path(__file__).parent.glob("*.py"))):
+    for path in (WHEELS_LOCK, COMPILED_LOCK, WEIGHTS_LOCK, *SOURCES, *sorted(Path(__file__).parent.glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

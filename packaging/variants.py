@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiled_wheel import CompiledWheel
-from set_up import BUILD_OPTIONS, COMPILED_LOCK
+from llama_wheel import BUILD_OPTIONS, COMPILED_LOCK
 
 # No version numbers in library names: wheels have no symbolic links, so each name would be a full copy.
 VARIANTS_OPTIONS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiled_wheel import CompiledWheel
-from set_up import COMPILED_LOCK
+from llama_wheel import COMPILED_LOCK
 from steps import ROOT
 
 

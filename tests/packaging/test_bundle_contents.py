@@ -41,10 +41,10 @@ def test_the_model_and_all_assets_are_packed(bundle_contents):
 
 def test_our_native_code_is_packed_where_it_was_compiled(bundle_contents, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.prefix", str(tmp_path))
-    assert bundle_contents.ik_native() == []
+    assert bundle_contents.own_code() == []
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "ik.so").touch()
-    assert bundle_contents.ik_native() == [(str(tmp_path / "kernels" / "ik.so"), "kernels")]
+    assert bundle_contents.own_code() == [(str(tmp_path / "kernels" / "ik.so"), "kernels")]
 
 
 def test_named_packages_exist(bundle_contents):

@@ -7,27 +7,22 @@ less safe.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import CDLL, POINTER, c_bool, c_char, c_char_p, c_float, c_int, c_size_t, c_void_p
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from engine.machine import KINDS, library_version, processor_features
 from engine.runtime.capi.library import declare
+from engine.runtime.capi.own_code import FOLDER, NO_PRODUCTS, PRODUCT_SETS, ProductSet, checksum_of, load_in_front
 from engine.stop import StopFlag, Stopped
 
 log = logging.getLogger("engine.ik")
 
 PACKAGE = "ik-llama-cpp-python"
-FILE = Path(sys.prefix) / "kernels" / "ik.so"  # in the virtual environment or in the packaged app
-OTHER_VERSION = "Chickadee's native code is for ik_llama.cpp %s, not for %s, which computes more slowly without."
+FILE = FOLDER / "ik.so"
 
 # Functions as native/chickadee_ik.hpp declares them: name, result, arguments.
 FUNCTIONS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
@@ -56,23 +51,6 @@ PRODUCTS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
 EvalCallback = ctypes.CFUNCTYPE(c_bool, c_void_p, c_bool, c_void_p)
 
 
-@dataclass(frozen=True, slots=True)
-class ProductSet:
-    """Our own matrix products for one set of instructions; chickadee_start knows the set by `number`."""
-
-    number: int
-    name: str
-    needs: frozenset[str]  # processor features by Linux' names
-
-
-PRODUCT_SETS = (  # the fastest first
-    ProductSet(3, "AVX-512 VNNI", KINDS["avx512_vnni"]),
-    ProductSet(2, "AVX-VNNI", KINDS["avx_vnni"]),
-    ProductSet(1, "AVX2", KINDS["avx2"]),
-)
-NO_PRODUCTS = 0  # number of no set
-
-
 class Native:
     """The loaded native code.
 
@@ -92,19 +70,7 @@ def preload_native() -> CDLL | None:
 
     Returns None if the code does not exist, cannot be loaded, or was compiled for another version of the library.
     """
-    if not FILE.exists():
-        return None
-    try:
-        code = declare_functions(CDLL(str(FILE)))
-        compiled_for, installed = code.chickadee_version().decode(), library_version(PACKAGE)
-        if compiled_for != installed:
-            log.warning(OTHER_VERSION, compiled_for, installed)
-            return None
-        return declare_functions(CDLL(str(FILE), mode=ctypes.RTLD_GLOBAL))
-    except (OSError, AttributeError) as error:
-        log.warning("Chickadee's native code for ik_llama.cpp cannot be loaded, which computes more slowly without.")
-        log.info("%s", error)
-        return None
+    return load_in_front(FILE, "ik_llama.cpp", PACKAGE, declare_functions, "chickadee_version", log)
 
 
 def declare_functions(code: CDLL) -> CDLL:
@@ -124,15 +90,14 @@ def start_native(code: CDLL | None, library: CDLL) -> Native | None:
         return None
     products = next(iter(product_sets(code)), None)
     if code.chickadee_start(library._handle, products.number if products else NO_PRODUCTS):
-        return Native(code, products, hashlib.sha256(FILE.read_bytes()).hexdigest()[:10])
+        return Native(code, products, checksum_of(FILE))
     log.warning("This ik_llama.cpp is another than its version says: Chickadee's native code leaves it alone.")
     return None
 
 
 def product_sets(code: CDLL) -> list[ProductSet]:
     """Return those of our sets of products that this processor can compute, the fastest first."""
-    features = processor_features() if hasattr(code, PRODUCTS[0][0]) else frozenset()
-    return [products for products in PRODUCT_SETS if features >= products.needs]
+    return [products for products in PRODUCT_SETS if hasattr(code, PRODUCTS[0][0]) and products.is_computable]
 
 
 class StoppablePass:

@@ -18,6 +18,7 @@ from typing import Any
 from common.failures import Failure
 from engine.machine import PROCESSOR_VARIABLE, pretended_processor
 from engine.runtime.capi.library import AbortCallback, LibraryLog, LogCallback, declare, on_demand
+from engine.runtime.llama.native import PACKAGE, Native, preload_native, start_native
 
 VARIANT = re.compile(r"(?:lib)?ggml-cpu-(\w+)\.(?:so|dll|dylib)$")
 COMPILED_IN = "compiled in"
@@ -81,11 +82,23 @@ def open_library() -> Any:
 
     Raises Failure if no kernels fit.
     """
+    llama_cpp = _module()
+    llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
+    native()
+    llama_cpp.llama_backend_init()
+    return llama_cpp
+
+
+@cache
+def _preloaded() -> ctypes.CDLL | None:
+    return preload_native()
+
+
+def _module() -> Any:
+    """Return llama_cpp's module of C functions, loaded behind our code."""
+    _preloaded()
     from llama_cpp import llama_cpp
 
-    llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
-    loaded_kernels()
-    llama_cpp.llama_backend_init()
     return llama_cpp
 
 
@@ -95,9 +108,14 @@ lib = on_demand(open_library)
 @cache
 def loaded_kernels() -> Kernels:
     """Return the variant of llama.cpp's kernels, such as zen4, that was chosen for this processor and loaded."""
-    from llama_cpp import llama_cpp
+    return load_kernels(_module()._lib)
 
-    return load_kernels(llama_cpp._lib)
+
+@cache
+def native() -> Native | None:
+    """Return our code in front of the library, or None."""
+    path = loaded_kernels().path
+    return start_native(_preloaded(), ctypes.CDLL(str(path)) if path else _module()._lib)
 
 
 def kernels() -> str:
@@ -107,11 +125,13 @@ def kernels() -> str:
 
 
 def build() -> str:
-    """Return what distinguishes two builds of the library: its version and the processor features compiled in."""
+    """Return what distinguishes two builds: version, processor features compiled in, and products of ours."""
     features: bytes = open_library().llama_print_system_info()
     from llama_cpp import __version__
 
-    return f"llama-cpp-python {__version__}; {features.decode().strip()}"
+    own_code = native()
+    products = f" with {own_code.products.name} products {own_code.checksum}" if own_code and own_code.products else ""
+    return f"{PACKAGE} {__version__}{products}; {features.decode().strip()}"
 
 
 @cache

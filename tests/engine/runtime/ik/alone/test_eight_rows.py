@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from tests.engine.runtime.arithmetic import fused_multiply_add
 from tests.engine.runtime.ik.alone.test_native import (
-    fused_multiply_add,
     library_product,
     needs_products,
     product_code,

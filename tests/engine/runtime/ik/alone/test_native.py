@@ -18,14 +18,17 @@ import pytest
 
 from engine.engine import Engine
 from engine.machine import processor_features
+from engine.runtime.capi import own_code
 from engine.runtime.capi.model import CModel
+from engine.runtime.capi.own_code import PRODUCT_SETS, ProductSet
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik import native as module
 from engine.runtime.ik.library import build, kernels, native, open_library
-from engine.runtime.ik.native import FILE, PRODUCT_SETS, ProductSet, preload_native, product_sets, start_native
+from engine.runtime.ik.native import FILE, preload_native, product_sets, start_native
 from engine.runtime.ik.runtime import AbortablePass, IkRuntime
 from engine.runtime.interface import Row, prefill
 from engine.stop import StopFlag, Stopped
+from tests.engine.runtime.arithmetic import fused_multiply_add
 
 BLOCK = 256
 # ggml_type: bytes of a block, number of float16 at the beginning of four rows' blocks
@@ -161,20 +164,6 @@ def unpack_six_bits(block: np.ndarray) -> np.ndarray:
     quants = [even & 15 | high << 4 & 48, odd & 15 | high & 48, even >> 4 | high << 2 & 48, odd >> 4 | high >> 2 & 48]
     rows: np.ndarray = np.stack(quants, 3).reshape(16, 4, 16).astype(np.int64) - 32
     return rows
-
-
-def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Return a·b + c of float32, rounded once.
-
-    The sum is first rounded as float64, to an odd last bit if it is not exact (Boldo and Melquiond, 2008).
-    """
-    product, c = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
-    total = product + c
-    product_part = total - c
-    rest = (product - product_part) + (c - (total - product_part))
-    even = (total.view(np.int64) & 1) == 0
-    rounded: np.ndarray = np.where((rest != 0) & even, np.nextafter(total, np.copysign(np.inf, rest)), total)
-    return rounded.astype(np.float32)
 
 
 def theirs_and_ours(product_code: CDLL, *arguments: Any) -> list[np.ndarray]:
@@ -353,7 +342,7 @@ def test_a_damaged_file_is_left_alone(tmp_path, monkeypatch, caplog, bytes):
 
 @needs_native
 def test_another_version_is_refused(monkeypatch, caplog):
-    monkeypatch.setattr(module, "library_version", lambda _package: "0.1.6")
+    monkeypatch.setattr(own_code, "library_version", lambda _package: "0.1.6")
     assert preload_native() is None
     assert "not for 0.1.6" in caplog.text
 
