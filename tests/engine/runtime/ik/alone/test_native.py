@@ -320,7 +320,7 @@ def test_the_library_asks_for_ours(product_code):
 def test_the_processor_says_which_products_compute(monkeypatch, features, chosen):
     native_code = native()
     assert native_code is not None
-    monkeypatch.setattr(module, "processor_features", lambda: frozenset(features.split()))
+    monkeypatch.setattr(own_code, "processor_features", lambda: frozenset(features.split()))
     assert [products.name for products in product_sets(native_code.code)] == chosen
 
 
