@@ -94,6 +94,18 @@ def test_who_reads_finds_what_was_to_be_written(store: ChatStore) -> None:
     assert [each.id for each in store.messages(chat)] == ["a"]
 
 
+def test_an_edit_takes_the_thread_if_it_is_long_and_has_changed(store: ChatStore, window: Window) -> None:
+    chat, ended = Chat("t"), list[Failure | None]()
+    store.save(chat, [message(chat, "a")])
+    for length, changed in ((LONG - 1, True), (LONG, False), (LONG, True)):
+        row = ChatRow(chat, (("a", "x" * length),))
+        store.save_in_turn(row, [], ended.append, edits=changed)
+        assert store.edits(chat.id) == {"a": "x" * (length if changed else LONG - 1)}
+    assert ended == [None, None]
+    window.hear()
+    assert ended == [None] * 3
+
+
 def test_what_is_under_way_at_the_end_is_done(tmp_path: Path, window: Window) -> None:
     store = ChatStore(tmp_path / "library.sqlite3")
     store.writer.use_thread(window.tell)
@@ -214,12 +226,14 @@ def test_files_of_the_composer_are_stored_apart_from_its_text(store: ChatStore, 
     assert not DraftStore(store).load("c").has_content
 
 
-def test_upkeep_moves_the_log_into_the_file(store: ChatStore) -> None:
-    chat = Chat("t")
-    store.save(chat, [message(chat, "a", "some words")])
-    before = store.path.stat().st_size
+def test_upkeep_alone_moves_the_log_into_the_file(store: ChatStore) -> None:
+    """It waits for the disk, so no write of the window does it, however long the log is."""
+    before, chat = store.path.stat().st_size, Chat("t")
+    store.save(chat, [message(chat, "a", "some words"), message(chat, "b", "x" * 6_000_000)])
+    store.save(replace(chat, title="u"))
+    assert store.path.stat().st_size == before
     run_upkeep(store.path)
-    assert store.path.stat().st_size >= before
+    assert store.path.stat().st_size >= before + 6_000_000
     assert b"some words" in store.path.read_bytes()
 
 
