@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from common.failures import Failure
 from common.log_format import kind_of
@@ -157,9 +158,10 @@ def run_step(
     room = min(session.limit, runtime.n_ctx) - depth - len(inputs)  # the cache is not enlarged for a draft
     max_drafted = min(max_drafted, room, runtime.max_batch - len(inputs), runtime.max_draft)
     draft = allowed_draft(drafting.choose(new, len(inputs), depth, max_drafted), sampler.mask)
+    verify = partial(session.verify, inputs, whole_rows=sampler.reads_whole_rows)
     started = time.perf_counter()
     try:
-        logits = session.verify(inputs, draft.tree, whole_rows=sampler.reads_whole_rows)
+        logits = verify(draft.tree)
     except (Failure, MemoryError) as error:
         if draft.tree.is_line or len(session.tokens) < depth:
             raise
@@ -167,7 +169,7 @@ def run_step(
         drafting.drop_branches()
         draft = replace(draft, tree=EMPTY_TREE, pass_seconds=draft.plain_seconds)
         started = time.perf_counter()
-        logits = session.verify(inputs, draft.tree, whole_rows=sampler.reads_whole_rows)
+        logits = verify(draft.tree)
     seconds = time.perf_counter() - started
     try:
         tokens, path = sample_along_draft(sampler, logits, draft.tree, runtime.vocabulary.is_end)

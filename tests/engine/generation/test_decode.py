@@ -11,9 +11,11 @@ import pytest
 from common.failures import Failure
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.decode import decode
+from engine.generation.sampling import Sampler
 from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
 from engine.protocol.events import WRITTEN, Finished, PrefillProgress
+from engine.protocol.requests import Sampling
 from engine.runtime.interface import Tree
 from engine.speculative.drafting import Drafting
 from engine.speculative.policy import DraftChoice
@@ -174,6 +176,28 @@ def test_a_pass_tells_what_it_ran():
         kept_tokens = before.inputs + before.accepted if before.decision.keep else 0
         assert after.depth == before.depth + kept_tokens
         assert after.inputs == 1 + (0 if kept_tokens else before.inputs + before.accepted)
+
+
+class Noting(FakeRuntime):
+    """A runtime that notes for which passes whole rows are asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.whole_rows: list[bool] = []
+
+    def forward(self, tokens, n_logits=1, *, whole_rows=False):
+        self.whole_rows.append(whole_rows)
+        return super().forward(tokens, n_logits)
+
+
+@pytest.mark.parametrize("top_logprobs", [None, 0])
+def test_whole_rows_are_computed_where_the_sampler_reads_them(top_logprobs):
+    runtime = Noting()
+    session = Session(runtime)
+    list(session.prefill(PROMPT))
+    sampler = Sampler(Sampling(temperature=0), top_logprobs=top_logprobs)
+    list(decode(session, sampler, kept(), 5, Guess(letters, random.Random(3))))
+    assert set(runtime.whole_rows[1:]) == {sampler.reads_whole_rows} == {top_logprobs is not None}
 
 
 class WithoutRoomForBranches(FakeRuntime):
