@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.attachments.attachment import Attachment
+from app.attachments.attachment import Attachment, Place
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from app.store.database import failure_of
@@ -59,6 +59,27 @@ def test_attachments_stay_with_their_message(path: Path) -> None:
     assert store.messages(chat) == [question, answer]
     store.with_connection(lambda db: db.execute("DELETE FROM chats"))
     assert store.with_connection(lambda db: db.execute("SELECT count(*) FROM attachments").fetchone()) == (0,)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["sent = '[2]'", "sent = '[-1]'", "parts = '['", "parts = '[[0, 1]]', sent = 'null'", "places = '[{}, {}]'",
+     "kind = 'unknown'", "pages = 'null'", "parts = 7", "text = CAST(text AS BLOB)"],
+)  # fmt: skip
+def test_of_a_file_whose_row_is_damaged_name_and_text_are_kept(path: Path, damage: str) -> None:
+    places = (Place(0, 5, "Birds", 1), Place(9, 12))
+    whole = Attachment("a.txt", "text", 90, "words", ((0, 3), (2, 5)), (0, 3), (0, 1), "/a.txt", places)
+    other = Attachment("b.txt", "text", 3, "abc", sent=())
+    chat = Chat("files")
+    store = ChatStore(path)
+    store.save(chat, [ChatMessage(chat.id, None, "user", "q", attachments=(whole, other))])
+    assert store.messages(chat)[0].attachments == (whole, other)
+    with store.connection() as db:  # a table that takes what a damaged page may have
+        db.execute("ALTER TABLE attachments RENAME TO sound")
+        db.execute("CREATE TABLE attachments AS SELECT * FROM sound")
+        db.execute(f"UPDATE attachments SET {damage} WHERE position = 0")
+    assert store.messages(chat)[0].attachments == (Attachment("a.txt", "text", 5, "words"), other)
     store.close()
 
 

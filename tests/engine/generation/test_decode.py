@@ -157,7 +157,7 @@ def test_a_draft_fits_into_the_answer_the_cache_and_the_pass(n_ctx, limit, max_b
 def test_a_part_of_a_picture_is_never_drafted():
     session = Session(FakeRuntime())
     list(session.prefill(PROMPT))
-    step = list(decode(session, greedy(), kept(), 3, Asked()))[1]
+    step = list(decode(session, greedy(), kept(), 9, Asked()))[1]
     assert step.source
     assert (step.source.draft.tokens, step.source.draft.pass_seconds) == ((0,), 3.0)
 

@@ -205,17 +205,17 @@ def test_a_paused_chat_stays_and_counts(tmp_path):
     assert cache.session.tokens == first
 
 
-def test_when_memory_is_short_nothing_is_kept(tmp_path, monkeypatch):
+@pytest.mark.parametrize("by", [ChatCache.release_if_short, lambda cache: ask(cache, "", [3] * 200)])
+def test_when_memory_is_short_nothing_is_kept(tmp_path, monkeypatch, by):
     cache = new_cache(tmp_path)
     ask(cache, "", [1] * 200)
     ask(cache, "", [2] * 200)
-    assert cache.kept.count == 1
     cache.release_if_short()
     assert cache.kept.count == 1
     monkeypatch.setattr(chat_cache, "is_memory_short", lambda: True)
-    cache.release_if_short()
+    by(cache)
     assert cache.kept.count == 0
-    ask(cache, "", [3] * 200)
+    ask(cache, "", [4] * 200)
     assert cache.kept.count == 0
 
 
