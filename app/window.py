@@ -25,6 +25,7 @@ from app.composer.chat_model_line import ChatModelLine
 from app.composer.composer import Composer, DropHint
 from app.composer.consent_line import ConsentLine
 from app.composer.status_line import StatusLine
+from app.composer.tool_question import ToolQuestion
 from app.file_dialogs import FileDialogs
 from app.look.live import Live, LiveAction
 from app.look.tab_stops import step_around
@@ -156,6 +157,7 @@ class Window(Live, QMainWindow):
         self.notice = NoticeArea()
         self.chat_model = ChatModelLine()
         self.consent = ConsentLine()
+        self.tool_question = ToolQuestion()
         self.composer = Composer(self.commands)
         self.status = StatusLine(self.commands)
         self.drop_hint = DropHint(self, self.composer)
@@ -198,7 +200,8 @@ class Window(Live, QMainWindow):
     def _lower_part(self) -> QHBoxLayout:
         stack = QVBoxLayout()
         stack.setSpacing(SIZES.gap)
-        for widget in (self.notice, self.chat_model, self.consent, self.composer, self.status):
+        lines = (self.notice, self.chat_model, self.consent, self.tool_question)
+        for widget in (*lines, self.composer, self.status):
             stack.addWidget(widget)
         self._column = QWidget()
         self._column.setLayout(stack)
@@ -219,7 +222,7 @@ class Window(Live, QMainWindow):
 
     def focusNextPrevChild(self, next: bool) -> bool:
         above = (self.header, self.find_bar, self.pages, self.notice, self.chat_model, self.consent)
-        parts = (self.sidebar, *above, self.composer, self.status, *self._panels)
+        parts = (self.sidebar, *above, self.tool_question, self.composer, self.status, *self._panels)
         return step_around(parts, next) or super().focusNextPrevChild(next)
 
     def show_page(self, empty: bool) -> None:

@@ -28,6 +28,7 @@ from app.control.message_controller import MessageController
 from app.control.model_controller import ModelController
 from app.control.notification_controller import NotificationController
 from app.control.offer_controller import OfferController
+from app.control.own_tools import OwnToolWork
 from app.control.page_controller import PageController
 from app.control.palette_controller import PaletteController
 from app.control.possible_commands import allow_what_is_possible
@@ -45,6 +46,7 @@ from app.control.status_controller import StatusController
 from app.control.storage_controller import StorageController
 from app.control.summary_controller import SummaryController
 from app.control.title_controller import TitleController
+from app.control.tools_controller import ToolsController
 from app.control.unsaved_controller import UnsavedController
 from app.control.welcome_controller import WelcomeController
 from app.control.window_state_controller import WindowStateController
@@ -63,6 +65,7 @@ from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
 from app.state.snippets import FILE as SNIPPETS
+from app.state.tool_desk import ToolDesk
 from app.store.recovery import open_store
 from app.window import Window
 from common.failures import Failure
@@ -146,6 +149,9 @@ class Chats:
         retriever = Retriever(known_collections, engine, window.notice, folders.collections, window)
         indexing = IndexingController(known_collections, engine, folders.collections, intervals.index, window)
         self.collections = CollectionsController(window, open_chats, known_collections, indexing, retriever)
+        self.desk = ToolDesk(open_chats, engine, values)
+        own_tools = OwnToolWork(open_chats, known_collections, retriever, values, window)
+        self.tools = ToolsController(window, open_chats, self.desk, own_tools)
         drafts = self.drafts = DraftController(window, open_chats, engine, chat, retriever, intervals.save_text)
         drafts.folder_given.connect(self.collections.offer)
         drafts.files.model_wanted.connect(models.controller.use)
@@ -183,8 +189,8 @@ class Chats:
         Once the store's writer is closed, `unsaved` lists what could not be stored.
         """
         parts = (
-            self.quick, self.window_state, self.list, self.find, self.importing, self.import_export, self.palette,
-            self.drafts, self.collections, self.storage, self.notifications,
+            self.tools, self.quick, self.window_state, self.list, self.find, self.importing, self.import_export,
+            self.palette, self.drafts, self.collections, self.storage, self.notifications,
         )  # fmt: skip
         for part in parts:
             part.close()

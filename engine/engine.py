@@ -273,8 +273,7 @@ class Engine(BaseEngine):
         target, see = self._loaded().target, None
         if isinstance(target, PictureRuntime) and target.sees:
             see = partial(target.picture_tokens, exact=exact)
-        tools = request.tools if isinstance(request, Generate | Count) else ()
-        return PromptOptions(request.thinking, tools, see, stopped=self.stop.is_set)
+        return PromptOptions(request.thinking, request.tools, see, stopped=self.stop.is_set)
 
     def _follow_power(self, mode: PowerMode) -> None:
         """Save power from the next pass on, or not, as a request wishes and the battery says."""

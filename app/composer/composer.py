@@ -20,10 +20,10 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextDocumentLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.commands.commands import ActionButton, CommandSet
-from app.composer.collections_button import CollectionsButton
 from app.composer.page_offers import PageOffers
 from app.composer.prompt_editor import PromptEditor
 from app.composer.queued_message import QueuedMessage
+from app.composer.switch_button import COLLECTIONS, TOOLS, SwitchButton
 from app.composer.think_button import ThinkButton
 from app.composer.tray import Tray
 from app.look.live import Live
@@ -175,7 +175,8 @@ class Composer(Live, QFrame):
         self.offers = PageOffers(self)
         self.attach_button = ActionButton(commands.actions["attach"], self)
         self.attach_button.setObjectName("attach")
-        self.collections_button = CollectionsButton(commands.actions["use_collections"], self)
+        self.collections_button = SwitchButton(commands.actions["use_collections"], COLLECTIONS, self)
+        self.tools_button = SwitchButton(commands.actions["use_tools"], TOOLS, self)
         self.think_button = ThinkButton(commands.actions["think"], self)
         self.text = ComposerText(self)
         self.button = SendButton(self)
@@ -183,6 +184,7 @@ class Composer(Live, QFrame):
         row.setSpacing(SIZES.gap)
         row.addWidget(self.attach_button, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.collections_button, 0, Qt.AlignmentFlag.AlignBottom)
+        row.addWidget(self.tools_button, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.think_button, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.text, 1, Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
@@ -308,8 +310,8 @@ def waiting_line(engine: EngineState, conversation: Conversation) -> tuple[str, 
         if reading.seconds_left is not None:
             line = tr("{line} · {time} left", line=line, time=worded(duration(reading.seconds_left)))
         return line, reading.done / reading.total
-    if conversation.asked_host:
-        return "", None  # the line above asks
+    if conversation.asked_host or conversation.round:
+        return "", None  # the line above asks, or the call is shown in the chat
     if conversation.phase == "reading" and engine.host:
         return tr("Waiting for {host}", host=engine.host), None
     if engine.phase in ("starting", "loading"):

@@ -14,6 +14,7 @@ from app.services.frames import slices
 from app.services.timers import Debounce
 from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
+from app.store.calls import shown_text
 from app.store.chat import ChatMessage
 from app.transcript.highlights import Highlights, Hit
 from app.window import Window
@@ -125,8 +126,8 @@ class FindController(QObject):
         known = self._read.get(message.id)
         if known is not None and known[0] == message.content:
             return known[1]
-        is_plain = message.role == "user"
-        texts = [message.content] if is_plain else [section.text for section in sections_of(message.content)]
+        is_plain = message.role != "assistant"
+        texts = [shown_text(message)] if is_plain else [section.text for section in sections_of(message.content)]
         pieces: Pieces = []
         for text in texts:
             section = []
@@ -183,7 +184,9 @@ class FindController(QObject):
         self._bar.restyled.connect(self._highlights.restyle)
         chats = self._open_chats
         chats.current_changed.connect(self._forget_chat)
-        chats.follow_current(self._search_again, chats.branch_changed, chats.message_added, chats.answer_ended)
+        chats.follow_current(
+            self._search_again, chats.branch_changed, chats.message_added, chats.message_changed, chats.answer_ended
+        )
 
     def _forget_chat(self, _conversation: Conversation) -> None:
         self._read.clear()

@@ -66,7 +66,7 @@ class NotificationController(QObject):
     def _note_begin(self, conversation: Conversation) -> None:
         if conversation.busy:
             self._waiting_since.setdefault(conversation.chat.id, self._clock())
-        elif not conversation.messages or conversation.messages[-1].role == "user":  # it was withdrawn
+        elif not conversation.messages or conversation.messages[-1].role != "assistant":  # it was withdrawn
             self._waiting_since.pop(conversation.chat.id, None)
 
     def _answer_ended(self, conversation: Conversation, answer: ChatMessage) -> None:

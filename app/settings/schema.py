@@ -16,6 +16,7 @@ SECTIONS = {
     "engine": mark("Engine"),
     "cache": mark("Cached context"),
     "models": mark("Models"),
+    "tools": mark("Tools"),
     "api": mark("Local API"),
 }
 ADVANCED = "advanced"
@@ -87,6 +88,18 @@ WINDOW = (
         mark("After this many minutes without use, the model is removed from memory; the next message loads it "
              "again. 0: never. Automatic: after 10 minutes where memory is short, otherwise never."),
         high=10_000, auto=True,
+    ),
+    Setting(
+        "tools", "rounds", "whole", 5, mark("Rounds of tools"),
+        mark("How many times in a row the model may use tools for one question, in chats where tools are switched "
+             "on. Then it answers with what it has."),
+        low=1, high=50,
+    ),
+    Setting(
+        "tools", "search", "text", "", mark("Web search"),
+        mark("Address of a search server that models may ask, after a question to you: a SearXNG server's, such as "
+             "https://searx.example.org, or any other with {query} in the place of the words. Empty: no web search."),
+        high=300,
     ),
     Setting(
         "api", "enabled", "choice", "off", mark("Local API"),

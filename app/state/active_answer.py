@@ -48,6 +48,12 @@ class ActiveAnswer:
             case events.Text() | events.Thinking():
                 self.count()
                 conversation.append_text(event.text, "text" if isinstance(event, events.Text) else "thought")
+            case events.ToolCallStarted():
+                self.count()
+                conversation.add_call(event.call, event.name)
+            case events.ToolCallArguments():
+                self.count()
+                conversation.add_arguments(event.index, event.text)
             case events.ThinkingStarted():
                 conversation.append_text(event.text, "opened")
             case events.ThinkingEnded():

@@ -8,7 +8,9 @@ from typing import Literal
 
 from app.attachments.attachment import pictures_in
 from app.state.answer_facts import continued, statistics_from_json, statistics_to_json, used_sources
+from app.store.calls import Call, encode_calls
 from app.store.chat import ChatMessage, Ending
+from app.tools.rounds import Offer
 from common.reasoning import PieceKind, open_sections, without_thoughts
 from common.sentences import Sentence, encode_sentence
 from engine.protocol.events import Statistics
@@ -50,13 +52,19 @@ class Answer:
 
     `message` is the answer as last stored, and `text` the whole of it. `continues` is whether this is the rest of an
     answer that had stopped. `progress` is known while the prompt is read. `thinking_tokens` counts those of the
-    thoughts that have ended. `clock` gives monotonic seconds.
+    thoughts that have ended. `offer`: the tools that it may call. `clock` gives monotonic seconds.
     """
 
     def __init__(
-        self, message: ChatMessage, question: ChatMessage | None, continues: bool, clock: Callable[[], float]
+        self,
+        message: ChatMessage,
+        question: ChatMessage | None,
+        continues: bool,
+        clock: Callable[[], float],
+        offer: Offer | None = None,
     ) -> None:
-        self.message, self.continues = message, continues
+        self.message, self.continues, self.offer = message, continues, offer
+        self._calls: list[Call] = []
         self._question = question
         self.phase: Literal["reading", "answering"] = "reading"
         self.progress: PromptProgress | None = None
@@ -96,6 +104,16 @@ class Answer:
         self._thought.add_piece(kind)
         self.phase, self.progress = "answering", None
 
+    def add_call(self, id: str, name: str) -> None:
+        """Add a call of a tool, whose arguments follow."""
+        self._calls.append(Call(id, name, ""))
+        self.phase, self.progress = "answering", None
+
+    def add_arguments(self, index: int, text: str) -> None:
+        """Append a piece of the arguments of call `index`."""
+        call = self._calls[index]
+        self._calls[index] = replace(call, arguments=call.arguments + text)
+
     def checkpoint(self) -> ChatMessage | None:
         """Return the answer so far if it is to be stored, because CHECKPOINT_SECONDS have passed; else None."""
         if self.phase == "reading" or self._clock() - self._stored_at < CHECKPOINT_SECONDS:
@@ -111,7 +129,8 @@ class Answer:
         if question is not None:
             sources = used_sources(sources, question.attachments, question.content, without_thoughts(self.text))
         ended = replace(self._so_far(), stop_reason=statistics.stop_reason, statistics=statistics_to_json(whole))
-        return replace(ended, sources=sources)
+        calls = self._calls if statistics.stop_reason == "tool_calls" else ()  # others may be cut short
+        return replace(ended, sources=sources, calls=encode_calls(calls))
 
     def failed(self, reason: Ending, sentence: Sentence | None, detail: str) -> ChatMessage:
         """Return the answer with the text written so far and the problem that ended it."""

@@ -21,21 +21,25 @@ from app.state.projects import NO_PROJECT, Project
 from app.state.prompt import drop_oldest_turns, prompt_of, turns_to_free, with_draft
 from app.state.saving import ChatSaver
 from app.state.summary import turns_of
+from app.store.calls import calls_of, encode_calls
 from app.store.chat import UNTITLED, Chat, ChatMessage, Ending, storable, title_of
 from app.store.chat_store import ChatRow, ChatStore
 from app.store.tree import Deleted, Tree, chosen_from
+from app.tools.rounds import Offer, Outcome, Round
 from common.reasoning import PieceKind
 from common.sentences import Sentence
 from engine.protocol.events import Remedy, Statistics
 from engine.protocol.requests import Message
 
 TOO_LONG = "prompt_too_long"
-Phase = Literal["idle", "waiting", "reading", "answering"]
+Phase = Literal["idle", "waiting", "reading", "answering", "calling"]
 State = Literal["new", "listed", "deleted", "gone"]
 
 
 class Conversation(ConversationEvents):
     """The state machine of one chat, which `OpenChats` makes once; its phases: idle → waiting → answer → idle.
+
+    An answer that calls tools is followed by the phase `calling`, with the `round` of its calls, then by waiting again.
 
     `state` is what became of the chat: `new` until its first message, then `listed`, `deleted` while it can be
     restored, and `gone` once it was deleted permanently. A `temporary` chat has the same states but is never stored.
@@ -72,6 +76,7 @@ class Conversation(ConversationEvents):
         self.draft: MessageDraft | None = None
         self.waiting: Waiting | None = None
         self.answer: Answer | None = None
+        self.round: Round | None = None
         self.remedies: tuple[Remedy, ...] = ()  # offered to the user when the context is full
         self.text_appended: Event[str, PieceKind] = Event()
         self.thoughts_counted: Event[int] = Event()
@@ -86,6 +91,8 @@ class Conversation(ConversationEvents):
     def phase(self) -> Phase:
         if self.answer is not None:
             return self.answer.phase
+        if self.round is not None:
+            return "calling"
         return "waiting" if self.waiting is not None else "idle"
 
     @property
@@ -199,7 +206,9 @@ class Conversation(ConversationEvents):
         self.ask_about("")
 
     def withdraw(self) -> None:
-        """Return to idle, if the answer has not begun: the user does not want it any more."""
+        """Return to idle, if the answer has not begun or calls tools: the user does not want it any more."""
+        if self.round is not None:
+            self.round.stop()
         waiting, self.waiting = self.waiting, None
         if waiting is not None:
             if waiting.leaf_before:
@@ -278,8 +287,11 @@ class Conversation(ConversationEvents):
         files = self.draft.certain_attachments() if self.draft else ()
         return drop_oldest_turns(with_draft(self.messages, files), self.chat.forget_turns)
 
-    def begin_answer(self, model: str, model_path: str = "") -> None:
-        """Open the answer: the engine has accepted the request. From now on `model` is the chat's model."""
+    def begin_answer(self, model: str, model_path: str = "", offer: Offer | None = None) -> None:
+        """Open the answer: the engine has accepted the request. From now on `model` is the chat's model.
+
+        `offer`: the tools that the answer may call.
+        """
         continues, self.waiting = self.continuing, None
         self.chat = replace(self.chat, model=model, model_path=model_path)
         question = next((message for message in reversed(self.messages) if message.role == "user"), None)
@@ -288,7 +300,7 @@ class Conversation(ConversationEvents):
         else:
             sources = sources_of(self.messages[-1].attachments if self.messages else ())
             message = ChatMessage(self.chat.id, self.tree.leaf, "assistant", "", model=model, sources=sources)
-        self.answer = Answer(message, question, continues, self._clock)
+        self.answer = Answer(message, question, continues, self._clock, offer)
         if continues:
             self._update(message)
             self.answer_resumed.emit(self)
@@ -317,9 +329,26 @@ class Conversation(ConversationEvents):
         if kind in ("closed", "unopened"):
             self.thoughts_counted.emit(self.answer.thinking_tokens)
 
-    def finish_answer(self, statistics: Statistics) -> None:
+    def add_call(self, id: str, name: str) -> None:
+        """Add a call of a tool to the answer; `add_arguments` appends to the arguments of call `index`."""
         if self.answer is not None:
-            self._end(self.answer.finished(statistics))
+            was_reading = self.answer.phase == "reading"
+            self.answer.add_call(id, name)
+            if was_reading:
+                self.phase_changed.emit(self)
+
+    def add_arguments(self, index: int, text: str) -> None:
+        if self.answer is not None:
+            self.answer.add_arguments(index, text)
+
+    def finish_answer(self, statistics: Statistics) -> None:
+        """End the answer, or do the calls of tools with which it has ended."""
+        if self.answer is not None:
+            message, offer = self.answer.finished(statistics), self.answer.offer
+            if message.calls and offer is not None:
+                self._begin_round(message, offer)
+            else:
+                self._end(message)
 
     def fail_answer(
         self, sentence: Sentence | None, detail: str = "", reason: Ending = "failed", remedies: tuple[Remedy, ...] = ()
@@ -418,6 +447,48 @@ class Conversation(ConversationEvents):
     def _wait(self, waiting: Waiting) -> None:
         self.waiting, self.remedies = waiting, ()
         self.phase_changed.emit(self)
+
+    def _begin_round(self, message: ChatMessage, offer: Offer) -> None:
+        """Append a message for the result of each call, store all in one write, and start with the first call."""
+        calls, results = calls_of(message), list[ChatMessage]()
+        for call in calls:
+            parent = results[-1].id if results else message.id
+            titled = encode_calls([offer.titled(call)])
+            results.append(ChatMessage(self.chat.id, parent, "tool", "", calls=titled))
+        round_ = self.round = Round(calls, offer, self._clock)
+        self.answer = None
+        for each in (message, *results):
+            self.tree.put(each)
+        self.tree.stop_at(results[-1].id)
+        self.messages = [*self.messages[:-1], message, *results]
+        self.save(message, *results, branch=True)
+        self.calls_made.emit(self, message)
+        for result in results:
+            self.message_added.emit(self, result)
+        round_.told.connect(lambda number, outcome: self._keep_outcome(results[number].id, outcome))
+        round_.changed.connect(lambda: self.phase_changed.emit(self))
+        round_.ended.connect(self._end_round)
+        self.phase_changed.emit(self)
+        round_.start()
+
+    def _keep_outcome(self, id: str, outcome: Outcome) -> None:
+        """Store how a call has ended."""
+        (call,), result = calls_of(self.tree[id]), outcome.result
+        call = replace(call, summary=result.summary, seconds=outcome.seconds, failed=result.failed, cut=outcome.cut)
+        reason: Ending = "cancelled" if outcome.stopped else "end"
+        message = replace(self.tree[id], content=result.text, calls=encode_calls([call]), stop_reason=reason)
+        self._update(message)
+        self.message_changed.emit(self, message)
+
+    def _end_round(self, stopped: bool) -> None:
+        """Have the model go on with the results; after a stop, nothing follows."""
+        self.round = None
+        if stopped:
+            self.phase_changed.emit(self)
+            self.answer_ended.emit(self, self.messages[-1])
+        else:
+            self._wait(Waiting())
+            self.answer_wanted.emit(self)
 
     def _end(self, message: ChatMessage) -> None:
         """End the answer with its last state; offer to leave out turns if it has filled the context."""

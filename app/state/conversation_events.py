@@ -16,13 +16,18 @@ class ConversationEvents:
     """The events of a conversation; `OpenChats` emits those of all open conversations.
 
     `branch_changed`: other messages are shown, or their siblings changed. `progress_changed`: more of the prompt was
-    read. `entry_changed`: what the list of chats shows changed. `context_changed`: which turns the model reads changed.
-    `not_saved` carries the text for the user.
+    read. `calls_made`: an answer has ended with calls of tools; messages for their results follow, and then another
+    answer. `message_changed`: a call has its result. `answer_wanted`: the calls are done, and the model is to go on.
+    `answer_ended`: nothing more follows. `entry_changed`: what the list of chats shows changed. `context_changed`:
+    which turns the model reads changed. `not_saved` carries the text for the user.
     """
 
     def __init__(self) -> None:
         self.message_added: Event[Conversation, ChatMessage] = Event()
         self.answer_ended: Event[Conversation, ChatMessage] = Event()
+        self.calls_made: Event[Conversation, ChatMessage] = Event()
+        self.message_changed: Event[Conversation, ChatMessage] = Event()
+        self.answer_wanted: Event[Conversation] = Event()
         self.phase_changed: Event[Conversation] = Event()
         self.progress_changed: Event[Conversation] = Event()
         self.branch_changed: Event[Conversation] = Event()

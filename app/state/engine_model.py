@@ -16,13 +16,14 @@ from app.settings.settings import Settings
 from app.state.conversation import Conversation
 from app.state.engine_state import EngineState, Problem
 from app.state.prompt import as_seen, with_system
+from app.tools.rounds import Offer
 from common.failures import Failure
 from common.paths import path_of, path_text
 from common.planning import KVType
 from common.sentences import Sentence
 from engine.client import Changed, EngineClient, Target
 from engine.protocol import events
-from engine.protocol.requests import Load, Message, Server
+from engine.protocol.requests import Load, Message, Server, Tool
 from models.servers import RemoteModel, remote_model
 
 Fallback = Callable[[Problem], Path | None]  # from why a model could not be loaded to the model to load instead
@@ -89,7 +90,8 @@ class EngineModel:
     Each attempt to have a model ends with one of three events. `ready`: a model is loaded, after a refusal the one
     before. `failed`: there is none, and nobody loads another one. `stopped`: the engine has ended, and may be started
     again for those who wait. `speed_expected` tells what to expect of a model that is larger than the memory before it
-    is loaded; `pulsed` carries the engine's reports.
+    is loaded; `pulsed` carries the engine's reports. `offer_tools` returns the tools that a
+    chat's next answer may call.
     """
 
     def __init__(self, client: EngineClient, settings: Settings, find_key: FindKey) -> None:
@@ -100,6 +102,7 @@ class EngineModel:
         self.pulsed: Event[events.Pulse] = Event()
         self.speed_expected: Event[events.SpeedExpected] = Event()
         self._client, self._settings, self._find_key = client, settings, find_key
+        self.offer_tools: Callable[[Conversation], Offer | None] = lambda _conversation: None
         client.news = self._hear
         self._options = LoadOptions(settings.options().load)
         self._fallback: Fallback | None = None
@@ -125,6 +128,11 @@ class EngineModel:
         options = self._settings.options(self.state.path, {**project.options.values, **own})
         instructions = "" if project.instructions and PROMPT not in own else options.system_prompt
         return replace(options, system_prompt="\n\n".join(filter(None, (project.beginning, instructions))))
+
+    def tools_of(self, conversation: Conversation) -> tuple[Tool, ...]:
+        """Return the tools that the model is told of in this chat."""
+        offer = self.offer_tools(conversation)
+        return offer.tools if offer else ()
 
     def prompt(self, options: Options, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Return the messages as the loaded model reads them: below the user's instructions."""

@@ -195,7 +195,8 @@ class EngineQueue:
         """Open the conversation's answer and return the request for it."""
         messages, continued = conversation.prompt(), conversation.continuing
         path = path_text(self.state.path) if self.state.path else ""
-        conversation.begin_answer(self.state.model.name if self.state.model else "", path)
+        offer = self.model.offer_tools(conversation)
+        conversation.begin_answer(self.state.model.name if self.state.model else "", path, offer)
         self.idle.forget_read()
         options = self.model.options_for(conversation)
         return replace(
@@ -205,6 +206,8 @@ class EngineQueue:
             beginning=conversation.beginning_id,
             forget_turns=conversation.chat.forget_turns,
             continue_last=continued,
+            tools=offer.tools if offer else (),
+            tool_choice=offer.choice if offer else "auto",
         )
 
     def _end(self, answer: ActiveAnswer, event: events.Finished | events.Failed) -> None:

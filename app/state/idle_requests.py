@@ -39,7 +39,8 @@ class IdleRequests:
     def count(self, texts: tuple[str, ...], conversation: Conversation, done: CountCallback) -> None:
         """Count the tokens of `texts` and of the chat with the loaded model."""
         options = self._model.options_for(conversation)
-        request = requests.Count(0, texts, self._messages(conversation, options), options.generate.thinking)
+        messages, tools = self._messages(conversation, options), self._model.tools_of(conversation)
+        request = requests.Count(0, texts, messages, options.generate.thinking, tools)
         self._send(request, lambda event: done(event if isinstance(event, events.Counted) else None))
 
     def ask_title(self, conversation: Conversation, question: str, most: int, done: TitleCallback) -> None:
@@ -60,7 +61,8 @@ class IdleRequests:
             cut_short = isinstance(event, events.Failed) and event.code in OTHER_WORK
             done(event.text if isinstance(event, events.Titled) else None if cut_short else "")
 
-        self._send(requests.Title(0, messages, conversation.cache_id, most, thinking), heard)
+        tools = self._model.tools_of(conversation)
+        self._send(requests.Title(0, messages, conversation.cache_id, most, thinking, tools), heard)
 
     def sum_up(
         self, conversation: Conversation, question: tuple[requests.Message, ...], most: int, done: SummaryCallback
@@ -83,6 +85,8 @@ class IdleRequests:
             max_tokens=most,
             chat=conversation.cache_id,
             background=True,
+            tools=self._model.tools_of(conversation),
+            tool_choice="none",
         )
         pieces: list[str] = []
 
@@ -116,17 +120,18 @@ class IdleRequests:
         chat, options = conversation.chat, self._model.options_for(conversation)
         thinking, power = options.generate.thinking, options.generate.power
         messages, cache_id, common = conversation.certain_prompt(), conversation.cache_id, conversation.beginning_id
-        if not messages and common and not conversation.temporary:
+        tools = self._model.tools_of(conversation)
+        if not messages and common and not (conversation.temporary or tools):
             options = replace(options, system_prompt=conversation.project.beginning)
             cache_id, common = common, ""
-        read = (chat.id, chat.options, options.system_prompt, thinking, messages)
+        read = (chat.id, chat.options, options.system_prompt, thinking, messages, tools)
         if read == self._read:
             return
         self.forget_read()
         self._read = read
         if messages or cache_id != conversation.cache_id:
             prompt = self._model.prompt(options, messages)
-            request = requests.Prepare(0, prompt, cache_id, common, thinking, power)
+            request = requests.Prepare(0, prompt, cache_id, common, thinking, power, tools)
             state.change(read_ahead=ReadAheadProgress(chat.id, 0, 0, 0))
             self._send(request, partial(self._hear_read_ahead, read))
 

@@ -14,6 +14,7 @@ from app.state.conversation_events import ConversationEvents
 from app.state.projects import Projects
 from app.store.chat import Chat, ChatMessage, Folder, new_id
 from app.store.chat_store import DOOMED, ChatStore
+from app.tools.choices import choices_from, choices_text
 from app.words import tr
 from common.failures import Failure
 
@@ -99,6 +100,7 @@ class OpenChats(ConversationEvents):
         chat = replace(
             source.chat, id=id, title=tr("{title} (branch)", title=source.chat.title), created_at=now, updated_at=now,
             leaf_id=copies[-1].id, chosen="", pinned_at=None, unread_at=None, agreed="", title_from="",
+            tools=choices_text(choices_from(source.chat.tools).without_agreements()),
         )  # fmt: skip
         conversation = self._make(chat, copies, temporary=source.temporary)
         conversation.save(*copies)

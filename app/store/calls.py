@@ -30,6 +30,12 @@ class Call:
     cut: bool = False
 
 
+def shown_text(message: ChatMessage) -> str:
+    """Return a message's text as the window shows it: a result below the arguments of its call."""
+    calls = calls_of(message) if message.role == "tool" else ()
+    return "\n\n".join(filter(None, (*(call.arguments for call in calls), message.content)))
+
+
 def encode_calls(calls: Iterable[Call]) -> str:
     """Return the calls as `ChatMessage.calls` stores them; "" if there are none."""
     listed = tuple(calls)

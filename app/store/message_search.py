@@ -138,6 +138,18 @@ class Search:
         self._db: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 
+    def search_texts(self, text: str, limit: int, length: int, any_word: bool) -> list[Hit]:
+        """Return the latest messages with all words, or any of them, each with `length` characters of its text.
+
+        Raises Failure when the file cannot be read.
+        """
+        terms = terms_of(text)
+        if not terms:
+            return []
+        with self._lock, failures(self._path):
+            self._db = db = self._db or open_for_reading(self._path)
+            return _messages(db, terms, limit, " OR " if any_word else " AND ", length)
+
     def search(self, text: str, limit: int = 100) -> list[Hit]:
         """Return chats whose title has all the words, then messages, the latest first; at most `limit`.
 
@@ -176,16 +188,18 @@ def _titles(db: sqlite3.Connection, terms: Sequence[Term]) -> list[Hit]:
     ]
 
 
-def _messages(db: sqlite3.Connection, terms: Sequence[Term], limit: int) -> list[Hit]:
+def _messages(
+    db: sqlite3.Connection, terms: Sequence[Term], limit: int, joined: str = " AND ", length: int = SNIPPET
+) -> list[Hit]:
     rows = db.execute(
         """SELECT messages.chat_id, messages.id, chats.title, messages.content, messages.role, messages.created_at
         FROM (SELECT rowid FROM message_index WHERE message_index MATCH ? ORDER BY rowid DESC LIMIT ?) AS found
         JOIN messages ON messages.number = found.rowid JOIN chats ON chats.id = messages.chat_id
         WHERE chats.deleted_at IS NULL AND messages.deleted_at IS NULL ORDER BY messages.created_at DESC LIMIT ?""",
-        (" AND ".join(term.match for term in terms), MOST_ORDERED, limit),
+        (joined.join(term.match for term in terms), MOST_ORDERED, limit),
     )
     return [
-        Hit(chat_id, message_id, title, *snippet_of(content, terms), role, moment)
+        Hit(chat_id, message_id, title, *snippet_of(content, terms, length), role, moment)
         for chat_id, message_id, title, content, role, moment in rows
     ]
 
@@ -220,15 +234,15 @@ def _file(db: sqlite3.Connection, number: int, terms: Sequence[Term]) -> Hit:
     return Hit(chat_id, message_id, title, line, tuple(marks_in(line, list(terms))), role, moment)
 
 
-def snippet_of(content: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Return one line around the first match of a term, and the positions of all terms in the line."""
+def snippet_of(content: str, terms: Sequence[Term], length: int = SNIPPET) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Return one line of text around the first match of a term, and the positions of all terms in the line."""
     text = " ".join(content[:LONGEST_READ].split())
     first = min(
         (match.start() for match in (pattern_of(term).search(folded(text)) for term in terms) if match), default=0
     )
     start = _word_start(text, max(0, first - BEFORE)) if first > BEFORE else 0
-    cut = text[start : start + SNIPPET]
-    line = ("…" if start else "") + cut.rstrip() + ("…" if start + SNIPPET < len(text) else "")
+    cut = text[start : start + length]
+    line = ("…" if start else "") + cut.rstrip() + ("…" if start + length < len(text) else "")
     return line, tuple(marks_in(line, list(terms)))
 
 

@@ -18,7 +18,8 @@ class ToolInfo:
 
     `name`: how the model calls it, unique in its source; `description`: for the model; `parameters`: JSON schema of the
     arguments as JSON text. `title` and `source_title`: for people; `source`: id of the source. What a server says of
-    itself is a stranger's text. A tool that acts is never called before the user agreed.
+    itself is a stranger's text. A tool that acts is never called before the user agreed; `host_argument` names the
+    argument with the address that it connects to, if there is one: the user then agrees to each host.
     """
 
     name: str
@@ -28,6 +29,7 @@ class ToolInfo:
     source: str
     source_title: str
     effect: Effect = "acts"
+    host_argument: str = ""
 
     @property
     def fingerprint(self) -> str:

@@ -181,7 +181,7 @@ class AnswerView(Live, QWidget):
             self.height_changed.emit()
 
     def _add_section(self, section: Section) -> None:
-        view = ThoughtView(self) if section.thought else BlockStack(self)
+        view = self._make_thought() if section.thought else BlockStack(self)
         view.height_changed.connect(self._section_height_changed)
         if isinstance(view, ThoughtView):
             number = len(self.thoughts)
@@ -198,6 +198,10 @@ class AnswerView(Live, QWidget):
         if isinstance(view, ThoughtView) and len(self.thoughts) == 1 and not self._streaming:
             view.set_seconds(self._seconds)
         view.setVisible(self._is_shown(view))
+
+    def _make_thought(self) -> ThoughtView:
+        """Return the view of a part that is folded under a line."""
+        return ThoughtView(self)
 
     def _is_shown(self, view: ThoughtView | BlockStack) -> bool:
         """Return whether the section is shown; some models write an empty thought when they are told not to think."""
@@ -267,7 +271,7 @@ class ThoughtView(Live, QWidget):
     def set_text(self, text: str, ahead: bool = False) -> None:
         self.text = text
         if self.body is not None:
-            self.body.set_text(text, ahead)
+            self._fill(self.body, ahead)
 
     def start(self, text: str, seconds: float | None = None) -> None:
         """Show a thought that is under way and has taken `seconds` so far."""
@@ -348,10 +352,14 @@ class ThoughtView(Live, QWidget):
         body = self.body = BlockStack(self._frame, soft=True)
         body.height_changed.connect(self._body_height_changed)
         if self._started is None:
-            body.set_text(self.text)
+            self._fill(body)
         else:
             body.start(self.text)
         body.show()
+
+    def _fill(self, body: BlockStack, ahead: bool = False) -> None:
+        """Show the finished text in the unfolded part."""
+        body.set_text(self.text, ahead)
 
     def _body_height_changed(self) -> None:
         self._place_parts()

@@ -83,7 +83,7 @@ def actions_of(message: ChatMessage, position: MessagePosition) -> tuple[Action,
 def _main_actions(message: ChatMessage, position: MessagePosition) -> list[Action]:
     if position.busy or not position.is_last:
         return []
-    if message.role == "user":
+    if message.role in ("user", "tool"):
         return [Action("again", "again", mark("Answer"), main=True)]
     if message.unfinished and not position.has_remedies:
         again = [_again_action(main=True)] if message.stop_reason in ("failed", "engine") else []
@@ -102,8 +102,8 @@ def _other_actions(message: ChatMessage, position: MessagePosition) -> list[Acti
     actions = [Action("copy", "copy", mark("Copy message"), while_busy=True)] if message.content else []
     if message.role == "user":
         actions.append(Action("edit", "edit", mark("Edit message")))
-    else:
-        if message.content:
+    elif message.role == "assistant":
+        if message.content and not message.calls:
             actions.append(Action("edit", "edit", mark("Edit answer")))
         if all(action.name != "again" for action in _main_actions(message, position)):
             actions.append(_again_action())

@@ -31,6 +31,7 @@ from app.markdown.selection import scope_of
 from app.state.answer_facts import facts_of, found_sources, sources_line, thinking_tokens
 from app.store.chat import ChatMessage
 from app.transcript.answer_view import AnswerView
+from app.transcript.call_view import CallView
 from app.transcript.message_actions import (
     ActionRow,
     MessageActions,
@@ -127,7 +128,10 @@ class MessageView(Live, QWidget):
         return [self.body] if isinstance(self.body, BlockStack) else []
 
     def finish(self, message: ChatMessage) -> None:
+        """Show the last state of an answer, or the result of a call."""
         self.message, self.streaming = message, False
+        if isinstance(self.body, CallView):
+            self.body.show_call(message, self.position.busy)
         if isinstance(self.body, AnswerView):
             self.body.finish(message.thought_seconds)
             self.body.set_tokens(thinking_tokens(message))
@@ -144,7 +148,11 @@ class MessageView(Live, QWidget):
 
     def set_position(self, position: MessagePosition, remedies: tuple[Remedy, ...] = ()) -> None:
         """Set the message's position in its chat; only the last message has remedies to choose from."""
-        self.position = replace(position, has_remedies=bool(remedies))
+        before, self.position = self.position, replace(position, has_remedies=bool(remedies))
+        if isinstance(self.body, CallView) and before.busy != position.busy:
+            self.body.show_call(self.message, position.busy)
+        if self.message.calls and (before.is_last, before.busy) != (position.is_last, position.busy):
+            self.height_changed.emit()
         if remedies != self._remedies:
             self._remedies = remedies
             self.remedy_buttons.offer(remedies)
@@ -197,7 +205,14 @@ class MessageView(Live, QWidget):
     def heightForWidth(self, width: int) -> int:
         inner = width - 2 * SIZES.gap
         below = SIZES.gap_s + sum(part.heightForWidth(inner) + SIZES.gap for part in self._parts_below())
+        if self.message.calls and not below - SIZES.gap_s and not self._has_row:
+            return self._body_height(inner)
         return self._files_height(inner) + self._body_height(inner) + below + SIZES.row
+
+    @property
+    def _has_row(self) -> bool:
+        """Whether there is room for actions: among calls, only the last message has it, once nothing more follows."""
+        return not self.message.calls or (self.position.is_last and not self.position.busy) or self.editor is not None
 
     def resizeEvent(self, _event: object) -> None:
         self.place_parts()
@@ -207,7 +222,7 @@ class MessageView(Live, QWidget):
         left, width = SIZES.gap, self.width() - 2 * SIZES.gap
         if width <= 0 or not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
             return
-        top = SIZES.gap_s + self._files_height(width)
+        top = (SIZES.gap_s if self._has_row else 0) + self._files_height(width)
         if self.files is not None:
             self.files.setGeometry(left, SIZES.gap_s, width, top - 2 * SIZES.gap_s)
         top += self._place_body(left, top, width)
@@ -271,10 +286,12 @@ class MessageView(Live, QWidget):
             self._bubble.setObjectName("bubble")
             self._make_question(self._bubble, message.content, ahead)
             return
-        self.body = AnswerView(self)
+        self.body = CallView(message, self) if message.role == "tool" else AnswerView(self)
         self.body.height_changed.connect(self.height_changed)
         self.body.answer_requested.connect(lambda: self.action_requested.emit("answer_now", None))
-        if streaming:
+        if isinstance(self.body, CallView):
+            self.body.show_call(message, self.position.busy)
+        elif streaming:
             self.body.start(message.content, message.thought_seconds)
         else:
             self.body.set_text(message.content, message.thought_seconds, ahead)
@@ -303,10 +320,11 @@ class MessageView(Live, QWidget):
         self._set_label("problem", problem if answer and message.stop_reason == "failed" else "")
         self._set_label("aside", tr(ending) if ending else "")
         self._set_label("details", details if self._open_details else "")
-        self._set_label("modelName", message.model if answer else "")
+        self._set_label("modelName", message.model if answer and not message.calls else "")
         self.has_details = bool(details)
         who = tr("You") if message.role == "user" else tr("Answer")
-        self.setAccessibleName(f"{who}: {' '.join(message.content[: 2 * NAME_LENGTH].split())[:NAME_LENGTH]}")
+        start = " ".join(message.content[: 2 * NAME_LENGTH].split())[:NAME_LENGTH]
+        self.setAccessibleName(self.body.line_text if isinstance(self.body, CallView) else f"{who}: {start}")
         facts = "\n".join(facts_of(message)) if message.role == "user" or answer else ""
         self.row.setToolTip(escaped_html(facts) if facts else "")  # a server names its models as it likes
         self._show_actions()
@@ -391,7 +409,10 @@ class MessageView(Live, QWidget):
 
     def _show_actions(self) -> None:
         editing = self.editor is not None
-        self.row.setVisible(not editing)
+        self.row.setVisible(not editing and self._has_row)
+        # An answer that only calls tools is not seen, so that the focus goes past it.
+        seen = self._has_row or bool(self.text.strip())
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus if seen else Qt.FocusPolicy.NoFocus)
         self.row.offer(() if editing or self.streaming else actions_of(self.message, self.position), self.position)
         self.row.open(self.underMouse() or self.has_focus())
 

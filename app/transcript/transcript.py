@@ -93,6 +93,8 @@ class Transcript(ScrollingColumn):
             (conversation.message_added, self._add_message),
             (conversation.answer_resumed, self._resume_answer),
             (conversation.answer_ended, self._end_answer),
+            (conversation.calls_made, self._end_answer),
+            (conversation.message_changed, self._change_message),
             (conversation.branch_changed, self._show_branch),
             (conversation.phase_changed, self._update_positions),
             (conversation.context_changed, self._update_positions),
@@ -116,13 +118,18 @@ class Transcript(ScrollingColumn):
             self.conversation.text_appended.connect(self._streaming_answer.grow)
             self.conversation.thoughts_counted.connect(self._streaming_answer.set_tokens)
 
-    def _end_answer(self, _conversation: Conversation, answer: ChatMessage) -> None:
+    def _end_answer(self, conversation: Conversation, answer: ChatMessage) -> None:
         self._stream_into(None)
-        last = self.column.last
-        if last:
-            self.column.update_message(len(self.column) - 1, answer)
-            last.finish(answer)
-            self._update_positions()
+        self._change_message(conversation, answer)
+
+    def _change_message(self, _conversation: Conversation, message: ChatMessage) -> None:
+        """Show the new state of a message."""
+        row = self.column.row_of(message.id)
+        if row is not None:
+            self.column.update_message(row, message)
+            if view := self.column.view(row):
+                view.finish(message)
+                self._update_positions()
 
     def _show_branch(self, _conversation: Conversation | None = None, patience: float = math.inf) -> None:
         """Show the conversation's present messages; rows in view keep their positions if they are still shown."""
@@ -245,7 +252,9 @@ class Transcript(ScrollingColumn):
 
     def _move_focus(self, focused: MessageView, by: int) -> None:
         row = self.column.row_of(focused.message.id)
-        if row is not None and 0 <= row + by < len(self.column):
-            view = self.column.build(row + by)
-            view.setFocus()
-            self._reveal(view)
+        while row is not None and 0 <= (row := row + by) < len(self.column):
+            view = self.column.build(row)
+            if view.focusPolicy() != Qt.FocusPolicy.NoFocus:
+                view.setFocus()
+                self._reveal(view)
+                return

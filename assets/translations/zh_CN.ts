@@ -776,6 +776,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Use t&amp;ools…</source>
+    <translation>使用工具(&amp;O)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>While writing</source>
     <translation>输入时</translation>
   </message>
@@ -1195,32 +1200,10 @@
     <extracomment>n = 1: {n} character</extracomment>
     <translation><numerusform>{n} 个字符</numerusform></translation>
   </message>
-  <message numerus="yes">
-    <location filename="../../app/composer/chips.py"/>
-    <source>{n} pages</source>
-    <extracomment>n = 1: {n} page</extracomment>
-    <translation><numerusform>{n} 页</numerusform></translation>
-  </message>
   <message>
     <location filename="../../app/composer/chips.py"/>
     <source>{sent} of {total} parts sent</source>
     <translation>已发送 {sent} / {total} 个部分</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/collections_button.py"/>
-    <source>Answer from your documents</source>
-    <translation>根据你的文档回答</translation>
-  </message>
-  <message>
-    <location filename="../../app/composer/collections_button.py"/>
-    <source>Answers use your documents in {names}</source>
-    <translation>回答使用 {names} 中的文档</translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/composer/collections_button.py"/>
-    <source>{n} collections</source>
-    <extracomment>n = 1: {n} collection</extracomment>
-    <translation><numerusform>{n} 个集合</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/composer/composer.py"/>
@@ -1439,6 +1422,38 @@
     <translation>{model} · {millions}M 参数 · {size}</translation>
   </message>
   <message>
+    <location filename="../../app/composer/switch_button.py"/>
+    <source>Answer from your documents</source>
+    <translation>根据你的文档回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/switch_button.py"/>
+    <source>Answers use your documents in {names}</source>
+    <translation>回答使用 {names} 中的文档</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/switch_button.py"/>
+    <source>Let the model use tools</source>
+    <translation>让模型使用工具</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/switch_button.py"/>
+    <source>The model may use: {names}</source>
+    <translation>模型可以使用：{names}</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/composer/switch_button.py"/>
+    <source>{n} collections</source>
+    <extracomment>n = 1: {n} collection</extracomment>
+    <translation><numerusform>{n} 个集合</numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/composer/switch_button.py"/>
+    <source>{n} tools</source>
+    <extracomment>n = 1: {n} tool</extracomment>
+    <translation><numerusform>{n} 个工具</numerusform></translation>
+  </message>
+  <message>
     <location filename="../../app/composer/think_button.py"/>
     <source>How much the model thinks before it answers</source>
     <translation>模型回答前思考多少</translation>
@@ -1467,6 +1482,41 @@
     <location filename="../../app/composer/think_button.py"/>
     <source>Think hard</source>
     <translation>深入思考</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/tool_question.py"/>
+    <source>Allow once</source>
+    <translation>允许这一次</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/tool_question.py"/>
+    <source>Always in this chat</source>
+    <translation>在此对话中始终允许</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/tool_question.py"/>
+    <source>Arguments</source>
+    <translation>参数</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/tool_question.py"/>
+    <source>Never in this chat</source>
+    <translation>在此对话中始终拒绝</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/tool_question.py"/>
+    <source>The model wants to use the tool “{tool}” of {source}.</source>
+    <translation>模型想使用 {source} 的工具“{tool}”。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/tool_question.py"/>
+    <source>The model wants to use the tool “{tool}”, which connects to {host}.</source>
+    <translation>模型想使用工具“{tool}”，它会连接 {host}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/tool_question.py"/>
+    <source>The model wants to use the tool “{tool}”.</source>
+    <translation>模型想使用工具“{tool}”。</translation>
   </message>
   <message>
     <location filename="../../app/composer/tray.py"/>
@@ -2078,6 +2128,18 @@
     <source>{size} to download</source>
     <translation>需下载 {size}</translation>
   </message>
+  <message numerus="yes">
+    <location filename="../../app/control/own_tools.py"/>
+    <source>{n} parts</source>
+    <extracomment>n = 1: {n} part</extracomment>
+    <translation><numerusform>{n} 个部分</numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/own_tools.py"/>
+    <source>{n} passages</source>
+    <extracomment>n = 1: {n} passage</extracomment>
+    <translation><numerusform>{n} 个段落</numerusform></translation>
+  </message>
   <message>
     <location filename="../../app/control/page_controller.py"/>
     <source>The message has no link to a web page that is not attached yet.</source>
@@ -2306,6 +2368,16 @@
     <location filename="../../app/control/title_controller.py"/>
     <source>The title is now “{title}”.</source>
     <translation>标题现在是“{title}”。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/tools_controller.py"/>
+    <source>Ask me again before tools act</source>
+    <translation>工具执行操作前重新询问</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/tools_controller.py"/>
+    <source>You will be asked again before a tool acts in this chat.</source>
+    <translation>在此对话中，工具执行操作前会再次询问您。</translation>
   </message>
   <message>
     <location filename="../../app/control/unsaved_controller.py"/>
@@ -6235,6 +6307,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Address of a search server that models may ask, after a question to you: a SearXNG server's, such as https://searx.example.org, or any other with {query} in the place of the words. Empty: no web search.</source>
+    <translation>模型可以查询的搜索服务器的地址，每次都会先询问您：SearXNG 服务器的地址，例如 https://searx.example.org，或任何以 {query} 代替搜索词的地址。留空：不搜索网络。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Advanced</source>
     <translation>高级</translation>
   </message>
@@ -6287,6 +6364,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Global setting</source>
     <translation>全局设置</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>How many times in a row the model may use tools for one question, in chats where tools are switched on. Then it answers with what it has.</source>
+    <translation>在开启了工具的对话中，模型回答一个问题时最多可以连续使用工具的次数。之后它用已有的内容回答。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -6383,6 +6465,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Rounds of tools</source>
+    <translation>工具轮数</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Summaries of long chats</source>
     <translation>长对话的总结</translation>
   </message>
@@ -6423,8 +6510,18 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Tools</source>
+    <translation>工具</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Unload when idle</source>
     <translation>闲置时卸载</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Web search</source>
+    <translation>网络搜索</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -7078,6 +7175,13 @@
   </message>
   <message numerus="yes">
     <location filename="../../app/composer/chips.py"/>
+    <location filename="../../app/control/own_tools.py"/>
+    <source>{n} pages</source>
+    <extracomment>n = 1: {n} page</extracomment>
+    <translation><numerusform>{n} 页</numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/composer/chips.py"/>
     <location filename="../../app/state/answer_facts.py"/>
     <location filename="../../app/state/prompt.py"/>
     <location filename="../../app/transcript/answer_view.py"/>
@@ -7144,6 +7248,12 @@
     <location filename="../../app/state/prompt.py"/>
     <source>{used:,} of {n_ctx:,} tokens of context used</source>
     <translation>上下文已用 {used:,} / {n_ctx:,} 个词元</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/tool_question.py"/>
+    <location filename="../../app/transcript/model_offers.py"/>
+    <source>Not now</source>
+    <translation>暂不</translation>
   </message>
   <message>
     <location filename="../../app/control/context_menu.py"/>
@@ -7218,6 +7328,13 @@
     <location filename="../../app/dialogs/model_list.py"/>
     <source>{time} left</source>
     <translation>还需 {time}</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/own_tools.py"/>
+    <location filename="../../app/store/recovery.py"/>
+    <source>{n} messages</source>
+    <extracomment>n = 1: {n} message</extracomment>
+    <translation><numerusform>{n} 条消息</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
@@ -8071,12 +8188,6 @@
     <source>The file with your chats was damaged. Recovered: {chats} with {messages}.</source>
     <translation>对话文件曾损坏，已恢复{chats}，共{messages}。</translation>
   </message>
-  <message numerus="yes">
-    <location filename="../../app/store/recovery.py"/>
-    <source>{n} messages</source>
-    <extracomment>n = 1: {n} message</extracomment>
-    <translation><numerusform>{n} 条消息</numerusform></translation>
-  </message>
 </context>
 <context>
   <name>suggestions</name>
@@ -8197,6 +8308,44 @@
   </message>
 </context>
 <context>
+  <name>tools</name>
+  <message>
+    <location filename="../../app/tools/own.py"/>
+    <source>Calculator</source>
+    <translation>计算器</translation>
+  </message>
+  <message>
+    <location filename="../../app/tools/own.py"/>
+    <source>Date and time</source>
+    <translation>日期和时间</translation>
+  </message>
+  <message>
+    <location filename="../../app/tools/own.py"/>
+    <source>Read a web page</source>
+    <translation>读取网页</translation>
+  </message>
+  <message>
+    <location filename="../../app/tools/own.py"/>
+    <source>Read the chat's files</source>
+    <translation>读取此对话的文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/tools/own.py"/>
+    <source>Search the chat's collections</source>
+    <translation>搜索此对话的文档集合</translation>
+  </message>
+  <message>
+    <location filename="../../app/tools/own.py"/>
+    <source>Search the web</source>
+    <translation>搜索网络</translation>
+  </message>
+  <message>
+    <location filename="../../app/tools/own.py"/>
+    <source>Search your other chats</source>
+    <translation>搜索您的其他对话</translation>
+  </message>
+</context>
+<context>
   <name>transcript</name>
   <message>
     <location filename="../../app/transcript/answer_view.py"/>
@@ -8242,6 +8391,76 @@
     <location filename="../../app/transcript/answer_view.py"/>
     <source>{line} · {tokens}</source>
     <translation>{line} · {tokens}</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>Calculated {expression}</source>
+    <translation>计算了 {expression}</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>Hide arguments and result</source>
+    <translation>隐藏参数和结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>Looked at the clock</source>
+    <translation>查看了时间</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>Read {address}</source>
+    <translation>读取了 {address}</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>Read “{name}”</source>
+    <translation>读取了“{name}”</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>Searched the collections for “{query}”</source>
+    <translation>在文档集合中搜索了“{query}”</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>Searched the web for “{query}”</source>
+    <translation>在网络上搜索了“{query}”</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>Searched your other chats for “{query}”</source>
+    <translation>在其他对话中搜索了“{query}”</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>Show arguments and result</source>
+    <translation>显示参数和结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>cut to what fits</source>
+    <translation>已截短</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>interrupted</source>
+    <translation>已中断</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>no result</source>
+    <translation>没有结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>stopped</source>
+    <translation>已停止</translation>
+  </message>
+  <message>
+    <location filename="../../app/transcript/call_view.py"/>
+    <source>under way…</source>
+    <translation>进行中…</translation>
   </message>
   <message>
     <location filename="../../app/transcript/find_bar.py"/>
@@ -8395,11 +8614,6 @@
     <location filename="../../app/transcript/message_view.py"/>
     <source>This answer was interrupted when the window closed.</source>
     <translation>窗口关闭时，此回答被中断。</translation>
-  </message>
-  <message>
-    <location filename="../../app/transcript/model_offers.py"/>
-    <source>Not now</source>
-    <translation>暂不</translation>
   </message>
   <message>
     <location filename="../../app/transcript/model_offers.py"/>

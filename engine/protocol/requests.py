@@ -387,7 +387,7 @@ class Generate(RequestBase):
 class Prepare(RequestBase):
     """Request to prefill the messages without answering; any later request cuts it short. Ends with Prepared.
 
-    `chat`, `beginning`, `thinking`, `power`: as in Generate.
+    `chat`, `beginning`, `thinking`, `power`, `tools`: as in Generate.
     """
 
     messages: tuple[Message, ...]
@@ -395,6 +395,7 @@ class Prepare(RequestBase):
     beginning: str = ""
     thinking: ThinkingOptions = field(default_factory=ThinkingOptions)
     power: PowerMode = "auto"
+    tools: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,13 +404,14 @@ class Title(RequestBase):
 
     Any later request cuts it short. `messages`: the chat with its last answer, and the request for the words behind it.
     Nothing is written unless the chat is in the KV cache, which afterwards holds it as before. `max_tokens`: the most
-    that are written. `chat`, `thinking`: as in Generate.
+    that are written. `chat`, `thinking`, `tools`: as in Generate.
     """
 
     messages: tuple[Message, ...]
     chat: str = ""
     max_tokens: int = 24
     thinking: ThinkingOptions = field(default_factory=ThinkingOptions)
+    tools: tuple[Tool, ...] = ()
 
     def __post_init__(self) -> None:
         check(1 <= self.max_tokens <= MOST_TITLE, f"a title has 1 to {MOST_TITLE} tokens, not {self.max_tokens}")

@@ -12,6 +12,8 @@
 - long: too long, with remedies, unless turns are forgotten or the context is larger
 - full: text until the context is full
 - hang: some text, then no reaction to Cancel
+- use, at the beginning of lines, with tools: a call for each such line, "use name {arguments}"; with "in rounds" each
+  in an answer of its own; then an answer with the last result
 - How much, with a picture: the picture is looked at until Cancel
 - ponder: a thought until AnswerNow or Cancel, then an answer
 - a request for a title gets one; with "dawdle" in the chat, only once another request has come, and then none
@@ -43,6 +45,7 @@ import contextlib
 import ctypes
 import os
 import queue
+import re
 import signal
 import socket
 import sys
@@ -228,7 +231,9 @@ def read(request: requests.Generate, words: str) -> None:
 
 def answer_as_asked(request: requests.Generate, words: str, model: events.ModelInfo) -> bool:
     """Answer as a word of the message asks; return False if it has no such word."""
-    if "full" in words:
+    if request.tools and (calls := re.findall(r"^use (\S+) (.*)$", words, re.MULTILINE)):
+        use_tools(request, calls, "in rounds" in words)
+    elif "full" in words:
         say(events.Text(request.id, "Half an answer"))
         finish(request, "context", 2)
     elif "brim" in words:
@@ -264,6 +269,19 @@ def answer_as_asked(request: requests.Generate, words: str, model: events.ModelI
     else:
         return False
     return True
+
+
+def use_tools(request: requests.Generate, calls: list[tuple[str, str]], rounds: bool) -> None:
+    """Call the tools that are still to be called, or answer with the last result."""
+    last = max(at for at, message in enumerate(request.messages) if message.role == "user")
+    done = sum(message.role == "tool" for message in request.messages[last:])
+    left = [] if request.tool_choice == "none" else calls[done:][: 1 if rounds else None]
+    for index, (name, arguments) in enumerate(left):
+        say(events.ToolCallStarted(request.id, index, f"call {done + index}", name))
+        say(events.ToolCallArguments(request.id, index, arguments))
+    if not left:
+        say(events.Text(request.id, f"result: {request.messages[-1].content}"))
+    finish(request, "tool_calls" if left else "end", 10)
 
 
 def watch(request: requests.Watch, model: events.ModelInfo | None) -> None:
