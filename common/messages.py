@@ -519,6 +519,9 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "not_found.page": "There is no page at this address on {host} (error {status}).",
     "no_connection.page_slow": "{host} took longer than {seconds} seconds to send the page.",
     "refused.server_filter": "{host} ended the answer: its filter does not allow more.",
+    "refused.server_tools": (
+        "{model} on {host} cannot use tools. Switch them off in this chat, or choose another model."
+    ),
     "not_found.server_model": "{host} does not have {model} any more. Choose another model.",
     "not_found.server_api": "There is no model server at {host} under this address. It often ends with /v1.",
     "not_found.server_no_models": "{host} has no models. Load one there first.",

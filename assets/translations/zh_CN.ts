@@ -5531,6 +5531,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{model} on {host} cannot use tools. Switch them off in this chat, or choose another model.</source>
+    <extracomment>refused.server_tools</extracomment>
+    <translation>{host} 上的 {model} 不能使用工具。请在此对话中关闭工具，或选择其他模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{name} belongs to another model than {model}. Download the projector of this model.</source>
     <extracomment>bad_projector.width</extracomment>
     <translation>{name} 不属于 {model}，而属于另一个模型。请下载此模型的投影器。</translation>

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import time
 from collections.abc import Iterator, Sequence
 
@@ -22,6 +23,8 @@ from engine.protocol.events import (
     Thinking,
     ThinkingEnded,
     ThinkingStarted,
+    ToolCallArguments,
+    ToolCallStarted,
 )
 from engine.protocol.requests import Generate, Message, StopReason
 from engine.remote.body import body_of, without_refused
@@ -40,6 +43,7 @@ NUMBERS_SECONDS = 5  # that a server may take for the numbers after the answer's
 MOST_ATTEMPTS = 4  # requests for one answer, each without another option that the server refused
 BYTES_PER_TOKEN = 3  # of UTF-8: English has 4 to 5, Chinese 3 to 5, code 3; a guess that is rather too many tokens
 PER_MESSAGE = 8  # tokens of a template around a message
+NO_TOOLS = r"(?i)\b(?:tools?|tool_choice|functions?)\b"  # in a refusal: the model or the server cannot use them
 # Reasons of servers that did not write the answer to its end: vLLM and SGLang; others that were stopped; OpenRouter.
 UNFINISHED = ("abort", "cancelled", "canceled", "error")
 FULL = 0.97  # share of the context from which an answer that ends by its length has filled the context
@@ -110,6 +114,8 @@ class RemoteAnswer:
             reason = words_of(refusal, self._server.key)
             if is_too_long(response.status, refusal):
                 raise self._too_long(reason)
+            if "tools" in body and re.search(NO_TOOLS, reason):
+                raise Failure("refused.server_tools", model=self._model, host=self._host)
             fewer = without_refused(body, reason, parameter_of(refusal)) if response.status in (400, 422) else None
             if fewer is None:
                 break
@@ -143,6 +149,13 @@ class RemoteAnswer:
         if self._length > MOST_TEXT:
             raise Failure("refused.server_too_much", host=self._host)
         yield from self._events(pieces)
+        calls, self._reader.calls = self._reader.calls, []
+        for call in calls:
+            self._length += len(call.arguments)
+            if call.name:
+                yield ToolCallStarted(self._request.id, call.index, call.id, call.name)
+            if call.arguments:
+                yield ToolCallArguments(self._request.id, call.index, call.arguments)
 
     def _events(self, pieces: list[Piece]) -> Iterator[Event]:
         id = self._request.id
@@ -170,7 +183,7 @@ class RemoteAnswer:
         if not self._reader.finish:
             return "cancelled"
         if self._reader.finish != "length":
-            return "end"
+            return "tool_calls" if self._reader.has_called else "end"
         used = self._reader.number("total_tokens")
         return "context" if self._n_ctx and used >= FULL * self._n_ctx else "length"
 

@@ -6,11 +6,12 @@ recommend, and some hosted ones refuse an option that they do not know.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 from common.reasoning import without_thoughts
-from engine.protocol.requests import Generate, Message, Sampling
+from engine.protocol.requests import Generate, Message, Sampling, Tool
 from engine.tokenization.turns import drop_oldest_turns
 
 UNCHANGED = Sampling()
@@ -35,7 +36,9 @@ def body_of(request: Generate, model: str, software: str) -> dict[str, Any]:
     program = software.partition(" ")[0]
     messages = drop_oldest_turns(request.messages, request.forget_turns)
     body: dict[str, Any] = {"model": model, "stream": True, "stream_options": {"include_usage": True}}
-    body["messages"] = [{"role": message.role, "content": message.content} for message in messages]
+    body["messages"] = [_message(message) for message in messages]
+    if request.tools:
+        body |= {"tools": [_tool(tool) for tool in request.tools], "tool_choice": request.tool_choice}
     if request.continue_last:
         body |= _continued(messages, program)
     if request.max_tokens is not None:
@@ -48,10 +51,26 @@ def body_of(request: Generate, model: str, software: str) -> dict[str, Any]:
 
 
 def needs_own_model(request: Generate) -> bool:
-    """Return whether the request has parts that no server is sent: tools, a form, pictures, tokens or logprobs."""
+    """Return whether the request has parts that no server is sent: a form, pictures, tokens or logprobs."""
     tokens = request.prompt is not None or request.top_logprobs is not None or bool(request.sampling.logit_bias)
-    asked_apart = request.tools or request.constraint or request.infill
-    return tokens or bool(asked_apart) or any(m.pictures or m.role == "tool" for m in request.messages)
+    asked_apart = request.constraint or request.infill
+    return tokens or bool(asked_apart) or any(message.pictures for message in request.messages)
+
+
+def _message(message: Message) -> dict[str, Any]:
+    body: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        body["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    return body | ({"tool_call_id": message.tool_call_id} if message.role == "tool" else {})
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    parameters = json.loads(tool.parameters) if tool.parameters else {"type": "object", "properties": {}}
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {"type": "function", "function": function}
 
 
 def ignored_fields(software: str) -> tuple[str, ...]:
@@ -62,7 +81,7 @@ def ignored_fields(software: str) -> tuple[str, ...]:
 
 def _continued(messages: tuple[Message, ...], program: str) -> dict[str, Any]:
     """Return the fields with which a server goes on with the last message, instead of answering it."""
-    turns = [{"role": message.role, "content": message.content} for message in messages[:-1]]
+    turns = [_message(message) for message in messages[:-1]]
     last = {"role": "assistant", "content": without_thoughts(messages[-1].content)}
     if not last["content"]:  # only thoughts so far, which no server takes back
         return {"messages": turns}
@@ -102,7 +121,7 @@ def without_refused(body: dict[str, Any], reason: str, parameter: str = "") -> d
     if "max_completion_tokens" in reason and "max_tokens" in body:
         changed = {name: value for name, value in body.items() if name != "max_tokens"}
         return {**changed, "max_completion_tokens": body["max_tokens"]}
-    options = [name for name in body if name not in ("model", "messages", "stream")]
+    options = [name for name in body if name not in ("model", "messages", "stream", "tools", "tool_choice")]
     named = [name for name in options if (name == parameter if parameter else _names(reason, name))]
     return {name: value for name, value in body.items() if name != named[0]} if named else None
 

@@ -88,7 +88,8 @@ class RemoteEngine(BaseEngine):
         """
         if needs_own_model(request):
             raise Failure("local_only.request")
-        if not request.messages or not request.messages[-1].content.strip():
+        last = request.messages[-1] if request.messages else None
+        if last is None or not (last.content.strip() or last.role == "tool"):
             raise Failure("empty_prompt.message")
         self._check_allowed()
         probed, info = self._loaded()

@@ -14,6 +14,7 @@ from common.reasoning import Piece, ReasoningParser, without_thoughts
 from engine.remote.failures import error_in_stream, nonsense
 from models.servers import host_of
 
+MOST_CALLS = 128  # of tools in one answer; later ones are ignored
 LONGEST_EVENT = 4 << 20  # bytes; an event carries a token or a few
 EVENT_STREAM = {"Content-Type": "text/event-stream; charset=utf-8-sig"}  # a byte order mark may come first
 OPENING, CLOSING = "<think>\n", "\n</think>\n\n"  # around thoughts that a server sends apart from the answer
@@ -52,6 +53,16 @@ class Progress:
     reused: int
 
 
+@dataclass(frozen=True, slots=True)
+class CallPart:
+    """Part of a call of a tool. `index`: which of the answer's calls; `name`: empty unless the call begins here."""
+
+    index: int
+    id: str
+    name: str
+    arguments: str
+
+
 class Echo:
     """Filter for an answer that is continued: llama.cpp sends the beginning, which it was given, once more.
 
@@ -86,7 +97,8 @@ class AnswerReader:
 
     Thoughts that come in a field of their own become text between markers, so a stored answer has the same form
     wherever it was computed. `arrived`: pieces so far, of which `tokens` and `thought_tokens` are about one new token
-    each. `usage`: the server's own numbers. `finish`: why the answer ended, in OpenAI's words; empty before.
+    each. `calls`: parts of calls of tools that nobody has taken yet. `usage`: the server's own numbers. `finish`: why
+    the answer ended, in OpenAI's words; empty before.
     """
 
     def __init__(self, url: str, key: str, begun: str = "") -> None:
@@ -94,6 +106,8 @@ class AnswerReader:
         self.finish = ""
         self.arrived = self.thought_tokens = 0
         self.progress: Progress | None = None
+        self.calls: list[CallPart] = []
+        self._indices: dict[object, int] = {}  # the answer's calls by the server's numbers
         self._url, self._key = url, key
         self._parser = ReasoningParser()
         self._parser.resume(begun)
@@ -104,6 +118,11 @@ class AnswerReader:
     def tokens(self) -> int:
         """Number of pieces with new text; those that may still repeat the beginning are counted too."""
         return self.arrived - self._echo.repeated
+
+    @property
+    def has_called(self) -> bool:
+        """Whether the answer has a call of a tool."""
+        return bool(self._indices)
 
     @property
     def thinking(self) -> bool:
@@ -150,7 +169,23 @@ class AnswerReader:
             pieces += self._parser.feed(CLOSING + text if self._thinking else text)
             self._thinking = False
             self.thought_tokens += before and self.thinking
+        calls = part.get("tool_calls")
+        for number, call in enumerate(calls if isinstance(calls, list) else ()):
+            if isinstance(call, dict) and isinstance(call.get("function"), dict):
+                self._read_call(call.get("index", number), call, call["function"])
         return pieces
+
+    def _read_call(self, number: object, call: dict[str, Any], function: dict[str, Any]) -> None:
+        """Keep a part of a call; the first part with another number begins a call, and has its name."""
+        arguments, key = function.get("arguments"), number if isinstance(number, int) else str(number)
+        written = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode()
+        is_new = key not in self._indices
+        if is_new and len(self._indices) >= MOST_CALLS:
+            return
+        index = self._indices.setdefault(key, len(self._indices))
+        self.arrived += 1
+        name = (_text(function.get("name")) or "?") if is_new else ""
+        self.calls.append(CallPart(index, _text(call.get("id")) or f"call_{index}", name, written))
 
     def _read_numbers(self, message: dict[str, Any]) -> None:
         if isinstance(message.get("usage"), dict):

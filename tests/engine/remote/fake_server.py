@@ -177,9 +177,15 @@ class Handler(BaseHTTPRequestHandler):
         if first == "tags":
             self._say({"content": "<think>\nLet me"})
             self._say({"content": " think.\n</think>\n\n"})
-        for word in text.split():
-            self._say({"content": f"{word} "})
-        self._say({}, {"filter": "content_filter", "long": "length", "abort": "abort"}.get(first, "stop"))
+        for number, word in enumerate(text.split()):
+            if first == "call":
+                self._call(number, word)
+            else:
+                self._say({"content": f"{word} "})
+        self._say(
+            {},
+            {"call": "tool_calls", "filter": "content_filter", "long": "length", "abort": "abort"}.get(first, "stop"),
+        )
         if first == "mute":
             self._wait_until_gone()
             return
@@ -191,6 +197,12 @@ class Handler(BaseHTTPRequestHandler):
         self._event({"choices": [], "usage": USAGE})
         self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")
+
+    def _call(self, number: int, word: str) -> None:
+        """Send a call of a tool in two pieces, as servers do."""
+        start = {"id": f"id{number}", "type": "function", "function": {"name": "look", "arguments": '{"text": '}}
+        for part in (start, {"function": {"arguments": f'"{word}"}}'}}):
+            self._say({"tool_calls": [{"index": number} | part]})
 
     def _say(self, delta: dict[str, Any], finish: str | None = None) -> None:
         self._event({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})

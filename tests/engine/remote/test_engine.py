@@ -21,7 +21,16 @@ import pytest
 
 from common.failures import Failure
 from common.sentences import Sentence
-from engine.protocol.events import WRITTEN, Counted, Event, Finished, ModelsListed, Welcome
+from engine.protocol.events import (
+    WRITTEN,
+    Counted,
+    Event,
+    Finished,
+    ModelsListed,
+    ToolCallArguments,
+    ToolCallStarted,
+    Welcome,
+)
 from engine.protocol.lines import decode_event, encode
 from engine.protocol.requests import (
     Constraint,
@@ -37,6 +46,7 @@ from engine.protocol.requests import (
     Server,
     ThinkingOptions,
     Tool,
+    ToolCall,
 )
 from engine.remote import http
 from engine.remote.answer import RemoteAnswer
@@ -551,7 +561,6 @@ def port(listening: socket.socket) -> int:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"tools": (Tool("look"),)},
         {"constraint": Constraint("json_object")},
         {"top_logprobs": 2},
         {"prompt": "Once"},
@@ -593,3 +602,32 @@ def test_the_process_imports_nothing_that_computes_and_httpx_only_to_ask() -> No
     program = "import sys, engine.remote.process; print(*({'numpy', 'httpx', 'anyio'} & sys.modules.keys()))"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=120)
     assert ended.stdout.split() == []
+
+
+def test_tools_and_calls_are_passed_on(server: FakeServer) -> None:
+    engine = loaded(server)
+    schema = '{"type": "object", "properties": {"text": {"type": "string"}}}'
+    call = ToolCall("id0", "look", '{"text": "a"}')
+    chat = (Message("user", "?"), Message("assistant", "", (call,)), Message("tool", "call it", tool_call_id="id0"))
+    events = list(engine.generate(Generate(1, chat, tools=(Tool("look", "Looks.", schema),), tool_choice="none")))
+    body = server.bodies[-1]
+    function = {"name": "look", "description": "Looks.", "parameters": json.loads(schema)}
+    assert body["tools"] == [{"type": "function", "function": function}]
+    assert body["tool_choice"] == "none"
+    assert body["messages"][1]["tool_calls"] == [
+        {"id": "id0", "type": "function", "function": {"name": "look", "arguments": '{"text": "a"}'}}
+    ]
+    assert body["messages"][2] == {"role": "tool", "content": "call it", "tool_call_id": "id0"}
+    started = [(each.index, each.call, each.name) for each in events if isinstance(each, ToolCallStarted)]
+    assert started == [(0, "id0", "look"), (1, "id1", "look")]
+    arguments = [each.text for each in events if isinstance(each, ToolCallArguments) and each.index == 1]
+    assert "".join(arguments) == '{"text": "it"}'
+    assert isinstance(events[-1], Finished)
+    assert events[-1].statistics.stop_reason == "tool_calls"
+
+
+def test_a_server_that_refuses_tools_is_not_asked_without_them(server: FakeServer) -> None:
+    with pytest.raises(Failure) as caught:
+        list(loaded(server).generate(asked("refuse tools", tools=(Tool("look"),))))
+    assert caught.value.sentence.id == "refused.server_tools"
+    assert len(server.bodies) == 1
