@@ -62,7 +62,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """What the user is asked about one call. `host`: what the call connects to; "" for no certain host."""
+    """Question to the user about one call. `host`: what the call connects to; "" for no certain host."""
 
     info: ToolInfo
     arguments: Mapping[str, Any]

@@ -361,6 +361,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>&amp;Choose tools…</source>
+    <translation>选择工具(&amp;C)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>&amp;Default text size</source>
     <translation>默认文字大小(&amp;D)</translation>
   </message>
@@ -773,11 +778,6 @@
     <location filename="../../app/commands/commands.py"/>
     <source>Use first &amp;line as title</source>
     <translation>用第一行作标题(&amp;L)</translation>
-  </message>
-  <message>
-    <location filename="../../app/commands/commands.py"/>
-    <source>Use t&amp;ools…</source>
-    <translation>使用工具(&amp;O)…</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -2377,7 +2377,7 @@
   <message>
     <location filename="../../app/control/tools_controller.py"/>
     <source>You will be asked again before a tool acts in this chat.</source>
-    <translation>在此对话中，工具执行操作前会再次询问您。</translation>
+    <translation>在此对话中，工具执行操作前会再次询问你。</translation>
   </message>
   <message>
     <location filename="../../app/control/unsaved_controller.py"/>
@@ -6314,7 +6314,7 @@
   <message>
     <location filename="../../app/settings/schema.py"/>
     <source>Address of a search server that models may ask, after a question to you: a SearXNG server's, such as https://searx.example.org, or any other with {query} in the place of the words. Empty: no web search.</source>
-    <translation>模型可以查询的搜索服务器的地址，每次都会先询问您：SearXNG 服务器的地址，例如 https://searx.example.org，或任何以 {query} 代替搜索词的地址。留空：不搜索网络。</translation>
+    <translation>模型可以查询的搜索服务器的地址，每次都会先询问你：SearXNG 服务器的地址，例如 https://searx.example.org，或任何以 {query} 代替搜索词的地址。留空：不搜索网络。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -8348,7 +8348,7 @@
   <message>
     <location filename="../../app/tools/own.py"/>
     <source>Search your other chats</source>
-    <translation>搜索您的其他对话</translation>
+    <translation>搜索你的其他对话</translation>
   </message>
 </context>
 <context>
