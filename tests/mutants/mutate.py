@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
-from mutmut.mutation.mutators import mutation_operators, operator_arg_removal, operator_string
+from mutmut.mutation.mutators import mutation_operators, operator_arg_removal, operator_assignment, operator_string
 
 CODE = cst.Module(())
 NEVER = cst.Annotation | cst.Decorator | cst.Import | cst.ImportFrom | cst.Assert
@@ -62,14 +62,17 @@ def compare(text: str, code: str) -> Mutant:
 
 
 class Breaks(cst.CSTVisitor):  # type: ignore[misc]
-    """All pairs of a node and what breaks it. Left out: types, imports, decorators, asserts, the log, Windows."""
+    """All pairs of a node and what breaks it. Left out: types, imports, decorators, asserts, the log, Windows.
+
+    `strict=True` is an assertion too.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[cst.CSTNode, cst.CSTNode]] = []
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, NEVER) or is_log(node):
+        if isinstance(node, NEVER) or is_log(node) or is_type(node) or is_strict(node):
             return False
         if isinstance(node, cst.If) and "win32" in CODE.code_for_node(node.test):
             if node.orelse:
@@ -91,6 +94,20 @@ def is_log(node: cst.CSTNode) -> bool:
     )
 
 
+def is_type(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name) and node.value.value == "Literal"
+
+
+def is_strict(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "strict"
+
+
+def other_value(node: cst.Assign | cst.AnnAssign) -> Iterator[cst.CSTNode]:
+    """Yield mutmut's assignment of None; in place of a type or of another empty value, only mypy would notice it."""
+    if node.value and not is_type(node.value) and CODE.code_for_node(node.value) not in ("None", "False", '""'):
+        yield from operator_assignment(node)
+
+
 def other_word(node: cst.BaseString) -> Iterator[cst.BaseString]:
     """Yield mutmut's first other text for a string of one word; a sentence is meant for people."""
     if isinstance(node, cst.SimpleString) and " " not in node.value:
@@ -105,7 +122,7 @@ def no_statement(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 def no_keyword(node: cst.Call) -> Iterator[cst.CSTNode]:
     """Yield the call without one of its keyword arguments. Without another one, nearly every call would just raise."""
     for index, argument in enumerate(node.args):
-        if argument.keyword:
+        if argument.keyword and not is_strict(argument):
             yield node.with_changes(args=[*node.args[:index], *node.args[index + 1 :]])
 
 
@@ -118,9 +135,10 @@ def one_less(node: Any) -> Iterator[cst.CSTNode]:
             yield node.with_changes(elements=[*node.elements[:index], *node.elements[index + 1 :]])
 
 
-REPLACED = (operator_string, operator_arg_removal)
+REPLACED = (operator_string, operator_arg_removal, operator_assignment)
 OPERATORS: list[tuple[Any, Callable[[Any], Any]]] = [
     *(pair for pair in mutation_operators if pair[1] not in REPLACED),
+    (cst.Assign | cst.AnnAssign, other_value),
     (cst.BaseString, other_word),
     (cst.Call, no_keyword),
     (cst.Expr | cst.Raise | cst.Return | cst.AugAssign | cst.Del, no_statement),
