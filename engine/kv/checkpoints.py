@@ -37,7 +37,7 @@ def least_useful(places: Sequence[Place], end: int) -> int:
 
     def spared(i: int) -> float:
         before, here, after = sizes[i : i + 3]
-        chance = math.log((sizes[-1] - here + NEAR) / (sizes[-1] - after + NEAR)) + 1e-6
+        chance = math.log((sizes[-1] - here + NEAR) / (sizes[-1] - after + NEAR))
         return (here - before) * chance * (TURN_WEIGHT if places[i].is_turn else 1)
 
     return min(range(len(places)), key=spared)

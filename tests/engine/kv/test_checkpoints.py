@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.generation.decode import decode
-from engine.kv.checkpoints import Checkpoints, Place, least_useful
+from engine.kv.checkpoints import NEAR, Checkpoints, Place, least_useful
 from engine.kv.policy import AlwaysPolicy, PartialFixed
 from engine.kv.session import Session
 from engine.runtime.interface import Checkpoint, Tree
@@ -49,15 +49,32 @@ def test_one_is_always_found(sizes, data):
     assert 0 <= dropped < len(ordered)
 
 
-def test_never_more_than_the_plan_has_room_for():
-    kept = Checkpoints(3)
+@given(st.sets(st.integers(1, 5000), min_size=2, max_size=12), st.integers(0, 500))
+def test_the_one_that_goes_costs_least(sizes, more):
+    """Whoever goes back to a place behind it reads more; places that are nearer to the end are likelier."""
+    ordered = sorted(sizes)
+    bounds: list[int] = [0, *ordered, ordered[-1] + more]
+
+    def cost(i: int) -> float:
+        before, here, after = bounds[i : i + 3]
+        chance: float = sum(1 / (bounds[-1] - at + NEAR - 0.5) for at in range(here, after))
+        return (here - before) * chance
+
+    dropped = least_useful(places(*ordered), bounds[-1])
+    assert cost(dropped) <= 1.001 * min(map(cost, range(len(ordered))))
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_never_more_than_the_plan_has_room_for(most):
+    kept = Checkpoints(most)
     for size in range(100, 2000, 100):
         kept.make_room(size)
         kept.add(Checkpoint(size, b"1234"), is_turn=False)
-        assert len(kept) <= 3
+        assert len(kept) <= most
     assert [checkpoint.size for checkpoint in kept.newest(1)] == [1900]
     kept.drop_behind(1899)
-    assert kept.before(5000).size < 1900  # type: ignore[union-attr]
+    assert len(kept) == most - 1
+    assert all(place.size < 1900 for place in kept.places)
     assert kept.before(10) is None
 
 
