@@ -160,7 +160,7 @@ class Window(Live, QMainWindow):
         self.tool_question = ToolQuestion()
         self.composer = Composer(self.commands)
         self.status = StatusLine(self.commands)
-        self.drop_hint = DropHint(self, self.composer)
+        DropHint(self, self.composer)
         self.state = WindowState(geometry)
         self.files = FileDialogs(self.state, self)
         self._sidebar_wanted = self.state.sidebar

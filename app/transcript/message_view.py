@@ -105,11 +105,6 @@ class MessageView(Live, QWidget):
         """The message's text, so far if it is being written."""
         return self.body.text if isinstance(self.body, AnswerView) else self.message.content
 
-    def label_text(self, name: str) -> str:
-        """Return the text of the label `sources`, `problem`, `aside`, `details`, `modelName`; "" if it is not shown."""
-        label = self._labels.get(name)
-        return label.text() if label is not None and not label.isHidden() else ""
-
     @property
     def filled(self) -> bool:
         """Whether all of the message is laid out."""

@@ -35,7 +35,8 @@ from app.wiring import Chickadee
 from engine.protocol.events import ServedModel, Statistics
 from models.collection import describe_model
 from models.licences import licence_name
-from tests.app.test_window import done
+from tests.app.event_loop import settle
+from tests.app.test_window import done, label_text
 from tests.models.make_gguf import make_gguf
 
 Ask = Callable[[Chickadee, str], None]
@@ -63,13 +64,13 @@ def test_cards_of_better_models_move_nothing(chickadee: Chickadee, qtbot: QtBot,
     welcome = chickadee.window.welcome
     if introduced:
         qtbot.mouseClick(welcome.begin, Qt.MouseButton.LeftButton)
-    qtbot.wait(50)  # for the layout
+    settle()
     parts: list[QWidget] = [welcome.title, *welcome.sentences, welcome.begin, *welcome.examples]
     shown = [part for part in parts if part.isVisible()]
     places = [part.mapTo(welcome, QPoint()) for part in shown]
     welcome.offers.show_offers(lambda: CARDS)
     qtbot.waitUntil(welcome.offers.cards[1].isVisible)
-    qtbot.wait(50)  # for the layout
+    settle()
     assert [part.mapTo(welcome, QPoint()) for part in shown] == places
     assert all(card.geometry().top() >= 0 for card in welcome.offers.cards)
     assert welcome.offers.mapTo(welcome, QPoint()).y() > max(place.y() for place in places)
@@ -338,7 +339,7 @@ def test_the_models_name_stands_under_its_answer(chickadee: Chickadee, ask: Ask,
     ask(chickadee, "hello")
     qtbot.waitUntil(lambda: done(chickadee))
     view = chickadee.window.transcript.views[-1]
-    assert view.label_text("modelName") == view.message.model != ""
+    assert label_text(view, "modelName") == view.message.model != ""
     height = view.height()
     assert view._labels["modelName"].geometry().bottom() < height
 
@@ -365,7 +366,7 @@ def test_a_test_of_a_server_moves_none_of_the_lines_above(qtbot: QtBot) -> None:
     place = dialog.name.mapTo(dialog, QPoint())
     dialog.show_models("http://127.0.0.1:8991", "", [ServedModel("a", 4096)])
     qtbot.waitUntil(dialog.models.isVisible)
-    qtbot.wait(50)  # for the layout
+    settle()
     assert dialog.name.mapTo(dialog, QPoint()).x() == place.x()
     assert abs(dialog.name.mapTo(dialog, QPoint()).y() - place.y()) <= 1
 

@@ -44,6 +44,7 @@ from common.sentences import Sentence
 from engine.protocol.events import Failed, Notice
 from engine.protocol.lines import decode_event, encode
 from models.assets import asset
+from tests.app.test_window import label_text
 
 Ask = Callable[[Chickadee, str], None]
 ROOT = Path(__file__).parents[2]
@@ -381,15 +382,15 @@ def test_why_an_answer_failed_follows_the_language(chickadee: Chickadee, ask: As
     settings, transcript = chickadee.settings, chickadee.window.transcript
     ask(chickadee, "long")
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
-    assert (
-        transcript.views[-1].label_text("problem").startswith("This chat needs 5,000 tokens, the context holds 4,096.")
+    assert label_text(transcript.views[-1], "problem").startswith(
+        "This chat needs 5,000 tokens, the context holds 4,096."
     )
     answer = chickadee.open_chats.current.messages[-1]
     assert answer.problem.startswith('{"id":"prompt_too_long.chat"')  # stored without a language
     settings.change({"window.language": "zh_CN"})
-    assert transcript.views[-1].label_text("problem").startswith("此对话需要 5,000 个词元，上下文只能容纳 4,096 个。")
+    assert label_text(transcript.views[-1], "problem").startswith("此对话需要 5,000 个词元，上下文只能容纳 4,096 个。")
     transcript.views[-1].finish(replace(answer, problem="An earlier version said this."))
-    assert transcript.views[-1].label_text("problem") == "An earlier version said this."
+    assert label_text(transcript.views[-1], "problem") == "An earlier version said this."
 
 
 def test_what_is_wrong_with_the_settings_file_follows_the_language(chickadee: Chickadee) -> None:

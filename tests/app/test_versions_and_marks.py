@@ -11,6 +11,7 @@ from app.sidebar.chat_rows import MARK, Row
 from app.state.open_chats import OpenChats
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS
+from tests.app.test_window import label_text
 
 Ask = Callable[[Chickadee, str], None]
 CONTROL = Qt.KeyboardModifier.ControlModifier
@@ -54,7 +55,7 @@ def test_an_answer_is_edited_by_hand(chickadee: Chickadee, ask: Ask, qtbot: QtBo
     assert edited.edited_at
     shown = transcript.view_of(edited.id)
     assert shown is not None
-    assert shown.label_text("aside") == "Edited by you"
+    assert label_text(shown, "aside") == "Edited by you"
     assert shown.position.versions == 2
     # On a busy machine it is stored a moment later.
     qtbot.waitUntil(lambda: OpenChats(chickadee.store).open(chat.chat.id).messages[-1] == edited, timeout=SECONDS)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLineEdit, QPushButton, QToolButton
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders
@@ -16,6 +16,7 @@ from app.markdown.blocks import Block
 from app.markdown.code_view import CodeView
 from app.markdown.prose_view import ProseView
 from app.transcript.answer_view import AnswerView
+from app.transcript.message_view import MessageView
 from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener
 
@@ -29,6 +30,12 @@ def done(chickadee: Chickadee) -> bool:
 
 def last_text(chickadee: Chickadee) -> str:
     return chickadee.window.transcript.views[-1].text
+
+
+def label_text(view: MessageView, name: str) -> str:
+    """Return the text of a message's label `sources`, `problem`, `aside`, `details` or `modelName`; "" if hidden."""
+    label = view.findChild(QLabel, name, Qt.FindChildOption.FindDirectChildrenOnly)
+    return label.text() if label and not label.isHidden() else ""
 
 
 def stored(folders: Folders) -> list[tuple[str, str, str | None]]:

@@ -22,6 +22,7 @@ from app.wiring import Chickadee
 from engine.protocol.requests import Generate
 from models.default import default_model
 from tests.app.conftest import Opener, Requests
+from tests.app.test_window import label_text
 
 Ask = Callable[[Chickadee, str], None]
 BIRDS = "# Feeding\n\nChickadees store sunflower seeds in bark during autumn.\n\n" + "Filler about weather. " * 600
@@ -120,7 +121,7 @@ def test_nothing_found_is_said(with_documents: Chickadee, ask: Ask, qtbot: QtBot
     qtbot.waitUntil(lambda: answered(with_documents))
     assert [each.messages[-1].content for each in requests() if isinstance(each, Generate)] == ["xyzzy plugh"]
     view = with_documents.window.transcript.views[-1]
-    assert view.label_text("sources") == "Nothing about this was found in documents."
+    assert label_text(view, "sources") == "Nothing about this was found in documents."
 
 
 def test_switches_and_sources_are_stored_with_the_chat(

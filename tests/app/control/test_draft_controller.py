@@ -14,10 +14,12 @@ from pytestqt.qtbot import QtBot
 
 from app.attachments.attachment import Attachment, block_of
 from app.composer.chips import AttachmentText, Chip
+from app.composer.composer import DropHint
 from app.control.draft_files import MAX_FILES
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
+from tests.app.test_window import label_text
 
 Ask = Callable[[Chickadee, str], None]
 TEXT = "Chickadees store seeds in autumn.\n" * 4
@@ -217,7 +219,7 @@ def test_what_does_not_fit_is_asked_and_the_best_parts_are_sent(
     question, answer = chickadee.open_chats.current.messages
     (attachment,) = question.attachments
     assert attachment.sent
-    footer = chickadee.window.transcript.views[-1].label_text("sources")
+    footer = label_text(chickadee.window.transcript.views[-1], "sources")
     assert footer.startswith("From book.txt: part")
     assert footer.endswith(f" of {len(attachment.parts)}")
     assert answer.sources
@@ -270,7 +272,7 @@ def test_what_is_not_sent_stays_with_its_chat_and_over_a_restart(
 def test_files_are_dropped_on_the_window(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(file(tmp_path)))])
-    window, hint = chickadee.window, chickadee.window.drop_hint
+    window, hint = chickadee.window, chickadee.window.findChild(DropHint)
     action, button, keys = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     QApplication.sendEvent(window, QDragEnterEvent(QPoint(5, 5), action, data, button, keys))
     assert hint.isVisible()

@@ -14,6 +14,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.composer.composer import DropHint
 from app.control import model_files
 from app.control.model_controller import ASKED_FROM
 from app.control.offer_controller import OfferController
@@ -262,7 +263,7 @@ def drop(chickadee: Chickadee, path: Path) -> str:
     data.setUrls([QUrl.fromLocalFile(str(path))])
     action, button, keys = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     QApplication.sendEvent(chickadee.window, QDragEnterEvent(QPoint(5, 5), action, data, button, keys))
-    words = chickadee.window.drop_hint.words.text()
+    words = chickadee.window.findChild(DropHint).words.text()
     QApplication.sendEvent(chickadee.window, QDropEvent(QPointF(5, 5), action, data, button, keys))
     return words
 

@@ -16,6 +16,7 @@ from app.state.draft_keeper import DraftStore
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate
 from tests.app.conftest import Opener, Requests
+from tests.app.event_loop import settle
 
 Ask = Callable[[Chickadee, str], None]
 Key = Qt.Key
@@ -104,7 +105,7 @@ def test_after_an_answer_that_did_not_end_well_one_press_sends(
     else:
         psutil.Process(chickadee.process.pid).kill()
     qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
-    qtbot.wait(100)  # in which it would be sent
+    settle()  # in which it would be sent
     assert queued(chickadee) == "Next"
     assert chickadee.window.composer.queued.state.text() == "Not sent yet. Press Enter to send it."
     assert chickadee.window.composer.button.accessibleName() == "Send"
@@ -159,7 +160,7 @@ def test_it_is_not_sent_in_a_deleted_chat(chickadee: Chickadee, ask: Ask, qtbot:
     chickadee.open_chats.delete([chat.chat.id])
     assert chickadee.engine.answer_now(chat)
     qtbot.waitUntil(lambda: not chat.busy)
-    qtbot.wait(100)  # in which it would be sent
+    settle()  # in which it would be sent
     assert len(chat.messages) == 2
     chickadee.open_chats.restore([chat.chat.id])
     chickadee.chats.chat.open(chat.chat.id)

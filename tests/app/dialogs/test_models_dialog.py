@@ -31,6 +31,7 @@ from models.locations import own_folder
 from models.model_download import plan_download
 from tests.app.conftest import SECONDS, Opener, Requests
 from tests.app.dialogs.conftest import BUILT_IN, press
+from tests.app.event_loop import settle
 from tests.app.test_window import Ask
 from tests.models.hub_server import Handler, HubServer
 from tests.models.make_gguf import make_gguf
@@ -378,7 +379,7 @@ def test_unfinished_downloads_are_offered_again(open_window: Opener, qtbot: QtBo
 def test_details_of_a_model_found_by_a_search_are_shown_in_full(open_models: ModelsDialog, qtbot: QtBot) -> None:
     for words in ("gemma", "", "gemma"):
         open_models.line.setText(words)
-        qtbot.wait(50)  # for the layout
+        settle()
     row = next(row for key, row in open_models.rows.items() if "gemma" in str(key))
     place = row.fold.mapTo(open_models, row.fold.rect().topLeft())
     qtbot.mouseClick(row.fold, Qt.MouseButton.LeftButton)

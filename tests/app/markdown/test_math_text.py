@@ -15,6 +15,7 @@ from app.markdown.math_object import OBJECT, format_spans
 from app.markdown.prose_view import ProseView
 from app.transcript.answer_view import AnswerView
 from tests.app.conftest import SECONDS
+from tests.app.event_loop import turn
 from tests.app.markdown.prose import prose_of
 
 
@@ -112,7 +113,7 @@ def test_an_answer_with_formulas_streams(qtbot: QtBot) -> None:
     view.start("")
     for at in range(0, len(text), 3):
         view.grow(text[at : at + 3])
-        qtbot.wait(1)
+        turn()
     view.finish()
 
     def all_drawn() -> bool:

@@ -19,6 +19,7 @@ from app.markdown.grammar import is_table_head, split_cells
 from app.markdown.table_view import TableView
 from app.transcript.answer_view import AnswerView
 from tests.app.conftest import SECONDS
+from tests.app.event_loop import turn
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_a_table_streams_within_an_answer(qtbot: QtBot) -> None:
     text = f"Before:\n\n{table(40)}\n\nBehind."
     for at in range(0, len(text), 50):
         answer.grow(text[at : at + 50])
-        qtbot.wait(1)
+        turn()
     answer.finish()
     (view,) = [part for part in answer.block_views if isinstance(part, TableView)]
     qtbot.waitUntil(lambda: answer.filled, timeout=SECONDS)

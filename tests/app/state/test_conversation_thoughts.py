@@ -26,6 +26,7 @@ from common.reasoning import (
     without_thoughts,
 )
 from tests.app.conftest import SECONDS
+from tests.app.event_loop import turn
 
 PIECES = st.sampled_from(
     ["<think>", "</think>", "[THINK]", "[/THINK]", "<thin", "<", "\n", " ", "`", "```\n", "word", "<|channel>", "◁"]
@@ -218,7 +219,7 @@ def test_how_long_it_took_is_there_after_a_restart(chickadee: Chickadee, qtbot: 
     qtbot.waitUntil(lambda: not conversation.busy, timeout=SECONDS)
     assert conversation.messages[-1].thought_seconds is None
     chickadee.store.writer.wait()  # a slow disk is still at the first answer, and later writes would wait for that
-    qtbot.wait(1)
+    turn()
     conversation.send("think")
     conversation.begin_answer("model")
     pieces: list[tuple[str, PieceKind]] = [

@@ -17,7 +17,7 @@ from engine.protocol.events import Text
 from engine.protocol.lines import encode
 from engine.protocol.requests import Load, Prepare
 from tests.app.conftest import SECONDS, Opener, Requests
-from tests.app.test_window import Ask, done, last_text, stored
+from tests.app.test_window import Ask, done, label_text, last_text, stored
 from tests.common.confined_program import needs_landlock
 from tests.engine.altered import write_altered
 
@@ -26,10 +26,10 @@ def test_a_refusal_is_told_in_place(chickadee: Chickadee, ask: Ask, qtbot: QtBot
     ask(chickadee, "refuse")
     qtbot.waitUntil(lambda: done(chickadee), timeout=SECONDS)
     view = chickadee.window.transcript.views[-1]
-    assert view.label_text("problem") == "This chat has 9,000 tokens, 4,096 fit."
-    assert view.label_text("details") == ""
+    assert label_text(view, "problem") == "This chat has 9,000 tokens, 4,096 fit."
+    assert label_text(view, "details") == ""
     qtbot.mouseClick(view.row.buttons["details"], Qt.MouseButton.LeftButton)
-    assert view.label_text("details") == "prompt=9000"
+    assert label_text(view, "details") == "prompt=9000"
 
 
 def test_what_the_engine_wants_to_say_is_shown(chickadee: Chickadee, ask: Ask, qtbot: QtBot) -> None:

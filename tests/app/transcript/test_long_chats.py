@@ -13,7 +13,7 @@ from app.wiring import Chickadee, Intervals
 from engine.protocol.requests import Generate, Load, Prepare
 from models.default import default_model
 from tests.app.conftest import SECONDS, Opener, Requests
-from tests.app.test_window import Ask, done, last_text
+from tests.app.test_window import Ask, done, label_text, last_text
 
 
 def prepared(requests: Requests) -> list[list[str]]:
@@ -74,7 +74,7 @@ def test_a_chat_that_is_too_long_forgets_turns_and_remembers_it(
         ask_and_wait(chickadee, ask, qtbot, text)
     ask_and_wait(chickadee, ask, qtbot, "long")
     view = chickadee.window.transcript.views[-1]
-    assert view.label_text("problem").startswith("This chat needs 5,000 tokens, the context holds 4,096. Leave out")
+    assert label_text(view, "problem").startswith("This chat needs 5,000 tokens, the context holds 4,096. Leave out")
     assert [button.text() for button in view.remedy_buttons.buttons] == [
         "Sum up the oldest messages",
         "Leave out the oldest 2 turns",
@@ -126,7 +126,7 @@ def test_a_full_context_is_told_and_the_next_message_forgets(
     ask_and_wait(chickadee, ask, qtbot, "full")
     view = chickadee.window.transcript.views[-1]
     assert view.text == "Half an answer"
-    assert view.label_text("aside").startswith("The context is full, so the answer ends here")
+    assert label_text(view, "aside").startswith("The context is full, so the answer ends here")
     choose(chickadee, qtbot, "Leave out the oldest turn")
     assert chickadee.window.notice.text.text() == "The oldest turn is left out starting with your next message."
     assert not view.remedy_buttons.buttons

@@ -15,6 +15,7 @@ from app.transcript.message_view import MessageView
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate
 from tests.app.conftest import SECONDS, Opener, Requests
+from tests.app.event_loop import settle
 from tests.app.test_window import Ask, done, last_text
 
 ALT = Qt.KeyboardModifier.AltModifier
@@ -374,8 +375,8 @@ def test_a_streamed_token_touches_only_what_shows_it(chickadee: Chickadee, ask: 
     window = chickadee.window
     window.composer.text.clearFocus()  # a blinking cursor would be painted
     chickadee.chats.drafts.send("slow")
-    qtbot.waitUntil(lambda: "word2" in last_text(chickadee), timeout=SECONDS)
-    qtbot.wait(50)
+    qtbot.waitUntil(lambda: "word8" in last_text(chickadee), timeout=SECONDS)
+    settle()
     answers = view_at(chickadee, -1).findChildren(QWidget)
     others = [*window.transcript.views[:-1], window.sidebar, window.header, window.composer, window.notice]
     inside = [part for area in others for part in (area, *area.findChildren(QWidget))]
