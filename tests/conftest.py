@@ -46,11 +46,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark hypothesis tests as slow where slow tests are asked for, and run long tests first.
+    """Mark hypothesis tests as slow where slow tests are asked for; run what once failed first, then long tests.
 
     A long test that began last would keep one process busy alone at the end.
     """
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in ("found", "long")])
     if sys.platform == "win32":
         skip_exceptions(items)
     if config.option.markexpr == "slow":

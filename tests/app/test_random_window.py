@@ -20,6 +20,7 @@ from tests.app.random_window.desk import BugLog, Desk
 from tests.app.random_window.machine import WindowMachine
 from tests.app.random_window.played_engine import PlayedEngine
 from tests.engine.remote.page_server import PageServer, page_server
+from tests.found import Sequence, repeat
 
 EXAMPLES = os.environ.get("CHICKADEE_RANDOM_EXAMPLES")
 SHRINK = "CHICKADEE_RANDOM_SHRINK" in os.environ  # takes many minutes
@@ -65,7 +66,7 @@ def open_desk(
     logging.getLogger().removeHandler(log)
 
 
-# --- what was found once: copy the lines of a failure into a function, and leave out what it does not need -----------
+# --- what was found once ----------------------------------------------------------------------------------------------
 
 
 def a_question_typed_into_the_quick_window_at_the_end(state: WindowMachine) -> None:
@@ -82,14 +83,10 @@ def the_menu_of_models_of_a_message_that_goes(state: WindowMachine) -> None:
 FOUND = (a_question_typed_into_the_quick_window_at_the_end, the_menu_of_models_of_a_message_that_goes)
 
 
+@pytest.mark.found
 @pytest.mark.parametrize("sequence", FOUND)
-def test_what_went_wrong_once_goes_well(open_desk: OpenDesk, sequence: Callable[[WindowMachine], None]) -> None:
-    state = WindowMachine(open_desk)
-    try:
-        sequence(state)
-        state.nothing_is_wrong()
-    finally:
-        state.teardown()
+def test_what_went_wrong_once_goes_well(open_desk: OpenDesk, sequence: Sequence) -> None:
+    repeat(WindowMachine(open_desk), sequence)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ from engine.protocol.events import (
 )
 from engine.protocol.requests import Cancel, Generate, Hello, Load, Request, Server, Shutdown, Status, Tokenize
 from tests.engine.scripted_engine import info
+from tests.found import WHICH, chosen
 
 R = TypeVar("R", bound=Request)
 REFUSAL = Sentence.of("empty_prompt.message")
@@ -457,10 +458,10 @@ class AnyOrder(RuleBasedStateMachine):
         self.client.submit(Generate(0, ()) if long else Tokenize(0, "a"), heard)
         self.look()
 
-    @rule(data=st.data())
-    def hang_up(self, data: st.DataObject) -> None:
+    @rule(which=WHICH)
+    def hang_up(self, which: int) -> None:
         if self.client._waiting:
-            self.client.cancel(data.draw(st.sampled_from(sorted(self.client._waiting))))
+            self.client.cancel(chosen(sorted(self.client._waiting), which))
             self.look()
 
     @rule()
@@ -488,10 +489,10 @@ class AnyOrder(RuleBasedStateMachine):
     # --- the process ---
 
     @precondition(lambda self: self.processes and self.unanswered and not self.killed)
-    @rule(data=st.data(), how=st.sampled_from(("well", "refuse", "other")))
-    def answer(self, data: st.DataObject, how: str) -> None:
+    @rule(which=WHICH, how=st.sampled_from(("well", "refuse", "other")))
+    def answer(self, which: int, how: str) -> None:
         """Answer one of the requests, in any order."""
-        request = data.draw(st.sampled_from(self.unanswered))
+        request = chosen(self.unanswered, which)
         self.unanswered.remove(request)
         answer: Event
         match request:

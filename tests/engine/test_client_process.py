@@ -25,6 +25,7 @@ from engine.client_process import ClientProcess, WaitingClient
 from engine.protocol.events import ENDS, Event, Failed, Finished, Text, Tokenized
 from engine.protocol.requests import Generate, Load, Message, Tokenize
 from models.default import default_model
+from tests.found import WHICH, chosen
 
 HUNG = "engine_end.hung"
 needs_stops = pytest.mark.skipif(sys.platform == "win32", reason="a process cannot be stopped by a signal")
@@ -256,9 +257,9 @@ class AnyOrder(RuleBasedStateMachine):
         self.ids[number] = self.loop.run_until_complete(submit())
 
     @precondition(lambda self: self.ids)
-    @rule(data=st.data())
-    def hang_up(self, data: st.DataObject) -> None:
-        id = data.draw(st.sampled_from(sorted(self.ids.values())))
+    @rule(which=WHICH)
+    def hang_up(self, which: int) -> None:
+        id = chosen(sorted(self.ids.values()), which)
         self.loop.call_soon(self.process.cancel, id)
         self.run(0)
 

@@ -10,6 +10,7 @@ from tests.fuzz.campaign import KINDS, Summary, found_cases, open_fuzzer, run_ca
 from tests.fuzz.harness import Broken, Child, Limits, run_module
 
 
+@pytest.mark.found
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "name",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -40,6 +41,7 @@ from engine.protocol.requests import (
 )
 from models.servers import RemoteModel
 from tests.engine.scripted_engine import STATISTICS, info
+from tests.found import WHICH, Sequence, chosen, repeat
 
 REFUSAL = Sentence.of("empty_prompt.message")
 CANCELLED = Sentence.of("cancelled.request")
@@ -175,24 +177,24 @@ class AnyOrder(RuleBasedStateMachine):
 
     # --- users ------------------------------------------------------------------------------------------------------
 
-    @rule(data=st.data())
-    def send(self, data: st.DataObject) -> None:
+    @rule(which=WHICH)
+    def send(self, which: int) -> None:
         idle = [chat for chat in self.chats if not chat.busy]
-        chat = data.draw(st.sampled_from([*idle, Conversation(self.store, temporary=True)]))
+        chat = chosen([*idle, Conversation(self.store, temporary=True)], which)
         if chat not in self.chats:
             self.chats.append(chat)
         assert chat.send(str(self.chats.index(chat)))
         self.queue.submit(chat)
 
     @precondition(lambda self: self.chats)
-    @rule(data=st.data())
-    def stop(self, data: st.DataObject) -> None:
-        self.queue.stop(data.draw(st.sampled_from(self.chats)))
+    @rule(which=WHICH)
+    def stop(self, which: int) -> None:
+        self.queue.stop(chosen(self.chats, which))
 
     @precondition(lambda self: any(chat.asked_host for chat in self.chats))
-    @rule(data=st.data(), agrees=st.booleans())
-    def consent(self, data: st.DataObject, agrees: bool) -> None:
-        chat = data.draw(st.sampled_from([chat for chat in self.chats if chat.asked_host]))
+    @rule(which=WHICH, agrees=st.booleans())
+    def consent(self, which: int, agrees: bool) -> None:
+        chat = chosen([chat for chat in self.chats if chat.asked_host], which)
         if agrees:
             chat.agree()
             self.queue.submit(chat)
@@ -206,9 +208,9 @@ class AnyOrder(RuleBasedStateMachine):
         self.queue.model.use(path, fallback=(lambda _problem: left.pop() if left else None) if fallback else None)
 
     @precondition(lambda self: self.servers.pending)
-    @rule(data=st.data(), found=st.booleans())
-    def find_key(self, data: st.DataObject, found: bool) -> None:
-        pending = data.draw(st.sampled_from(self.servers.pending))
+    @rule(which=WHICH, found=st.booleans())
+    def find_key(self, which: int, found: bool) -> None:
+        pending = chosen(self.servers.pending, which)
         self.servers.pending.remove(pending)
         if found:
             pending[0]("key")
@@ -232,9 +234,9 @@ class AnyOrder(RuleBasedStateMachine):
                 self.queue.tick()
 
     @precondition(lambda self: self.chats)
-    @rule(data=st.data(), what=st.sampled_from(("count", "title", "read", "forget")))
-    def ask(self, data: st.DataObject, what: str) -> None:
-        chat, idle = data.draw(st.sampled_from(self.chats)), self.queue.idle
+    @rule(which=WHICH, what=st.sampled_from(("count", "title", "read", "forget")))
+    def ask(self, which: int, what: str) -> None:
+        chat, idle = chosen(self.chats, which), self.queue.idle
         match what:
             case "count":
                 idle.count(("a", "b"), chat, self.callback())
@@ -257,24 +259,24 @@ class AnyOrder(RuleBasedStateMachine):
             self.queue.submit_guest(Tokenize(self.guests, "a"))
 
     @precondition(lambda self: self.guests)
-    @rule(data=st.data())
-    def hang_up(self, data: st.DataObject) -> None:
-        self.queue.submit_guest(Cancel(0, data.draw(st.integers(1, self.guests))))
+    @rule(which=WHICH)
+    def hang_up(self, which: int) -> None:
+        self.queue.submit_guest(Cancel(0, chosen(range(1, self.guests + 1), which)))
 
     # --- the process ------------------------------------------------------------------------------------------------
 
     @precondition(lambda self: self.process.start and self.process.unanswered and self.process.ending != "kill")
-    @rule(data=st.data(), how=st.sampled_from(("well", "well", "refuse", "cut")))
-    def answer(self, data: st.DataObject, how: str) -> None:
-        self.process.answer(data.draw(st.sampled_from(self.process.unanswered)), how)
+    @rule(which=WHICH, how=st.sampled_from(("well", "well", "refuse", "cut")))
+    def answer(self, which: int, how: str) -> None:
+        self.process.answer(chosen(self.process.unanswered, which), how)
 
     @precondition(lambda self: self.process.start and self.process.unanswered and self.process.ending != "kill")
-    @rule(data=st.data())
-    def say(self, data: st.DataObject) -> None:
+    @rule(which=WHICH, kind=WHICH)
+    def say(self, which: int, kind: int) -> None:
         """Say something that ends no request."""
-        id = data.draw(st.sampled_from(self.process.unanswered)).id
+        id = chosen(self.process.unanswered, which).id
         kinds: tuple[Event, ...] = (events.Text(id, "a"), events.PrefillProgress(id, 1, 2, 0), events.Faster(0, "ik"))
-        self.client.received(data.draw(st.sampled_from(kinds)))
+        self.client.received(chosen(kinds, kind))
 
     @precondition(lambda self: self.process.start)
     @rule(end=st.sampled_from(ENDINGS))
@@ -362,6 +364,24 @@ class AnyOrder(RuleBasedStateMachine):
         else:
             return False
         return True
+
+
+def a_program_hangs_up_twice_while_a_server_is_used(state: AnyOrder) -> None:
+    """Cancellations were refused like requests, each time with an answer to number 0."""
+    state.begin()
+    state.come(kind=Generate)
+    state.use(path=REMOTE, asks=False, fallback=None)
+    state.hang_up(which=0)
+    state.hang_up(which=0)
+
+
+FOUND = (a_program_hangs_up_twice_while_a_server_is_used,)
+
+
+@pytest.mark.found
+@pytest.mark.parametrize("sequence", FOUND)
+def test_what_went_wrong_once_goes_well(sequence: Sequence) -> None:
+    repeat(AnyOrder(), sequence)
 
 
 TestAnyOrder = AnyOrder.TestCase

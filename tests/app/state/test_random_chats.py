@@ -35,10 +35,10 @@ from common.failures import Failure
 from common.sentences import Sentence
 from engine.protocol.events import Statistics
 from engine.protocol.requests import StopReason
+from tests.found import WHICH, Sequence, repeat
 
 NUMBERS = Statistics(10, 0, 0.1, 5, 0.2, 5, "end", 15, 4096)
 ENDS = st.sampled_from(["", "end", "length", "failed", "too long"])
-WHICH = st.integers(0, 9)
 
 
 @dataclass
@@ -481,6 +481,23 @@ def all_messages(conversation: Conversation) -> dict[str, ChatMessage]:
 def contains(conversation: Conversation, text: str) -> bool:
     under_way = conversation.answer.text if conversation.answer else ""
     return text in under_way or any(text in message.content for message in all_messages(conversation).values())
+
+
+def an_answer_that_never_began_is_deleted_with_its_question(state: Chatting) -> None:
+    """Its empty message came back with the question, and was stored."""
+    state.chats_of_before(ends=[])
+    state.turn(which=0, pieces=0, end="too long")
+    state.delete_message(which=0, at=0)
+    state.restore_message()
+
+
+FOUND = (an_answer_that_never_began_is_deleted_with_its_question,)
+
+
+@pytest.mark.found
+@pytest.mark.parametrize("sequence", FOUND)
+def test_what_went_wrong_once_goes_well(sequence: Sequence) -> None:
+    repeat(Chatting(), sequence)
 
 
 TestRandomChats = Chatting.TestCase
