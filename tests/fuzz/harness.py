@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOOK_SECONDS = 0.03  # between two checks of memory; filling a page takes 0.1 µs, so at most 100 MB go unseen
 TRACEBACK = b"Traceback (most recent call last)"
 MOST_SHOWN = 2000  # characters of a process's output
+LISTS_CHILDREN = Path("/proc/self/task", str(os.getpid()), "children").exists()
 ENDED = b""  # returned instead of a line when the process has closed its output
 
 
@@ -212,8 +213,19 @@ def process_tree(pid: int) -> list[psutil.Process]:
     """Return a process and all its descendants."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
-        return [process, *process.children(recursive=True)]
+        if not LISTS_CHILDREN:
+            return [process, *process.children(recursive=True)]
+        return [process, *(each for child in child_pids(pid) for each in process_tree(child))]
     return []
+
+
+def child_pids(pid: int) -> list[int]:
+    """Return the children that Linux lists; psutil reads every process of the computer to find them, in 5 to 25 ms."""
+    found: list[int] = []
+    for path in Path("/proc", str(pid), "task").glob("*/children"):
+        with contextlib.suppress(OSError):  # the thread has ended
+            found += map(int, path.read_text().split())
+    return found
 
 
 def private_bytes(pid: int) -> int:
