@@ -367,7 +367,7 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 def a_program_hangs_up_twice_while_a_server_is_used(state: AnyOrder) -> None:
-    """Cancellations were refused like requests, each time with an answer to number 0."""
+    """Answer no cancellation as a request: each was refused, with an answer to number 0."""
     state.begin()
     state.come(kind=Generate)
     state.use(path=REMOTE, asks=False, fallback=None)

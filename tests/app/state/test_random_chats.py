@@ -484,7 +484,7 @@ def contains(conversation: Conversation, text: str) -> bool:
 
 
 def an_answer_that_never_began_is_deleted_with_its_question(state: Chatting) -> None:
-    """Its empty message came back with the question, and was stored."""
+    """Restore the question alone: the empty answer came back with it, and was stored."""
     state.chats_of_before(ends=[])
     state.turn(which=0, pieces=0, end="too long")
     state.delete_message(which=0, at=0)
