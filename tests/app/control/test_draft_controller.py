@@ -273,6 +273,7 @@ def test_files_are_dropped_on_the_window(chickadee: Chickadee, qtbot: QtBot, tmp
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(file(tmp_path)))])
     window, hint = chickadee.window, chickadee.window.findChild(DropHint)
+    assert hint
     action, button, keys = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     QApplication.sendEvent(window, QDragEnterEvent(QPoint(5, 5), action, data, button, keys))
     assert hint.isVisible()

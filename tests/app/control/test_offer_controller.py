@@ -263,7 +263,9 @@ def drop(chickadee: Chickadee, path: Path) -> str:
     data.setUrls([QUrl.fromLocalFile(str(path))])
     action, button, keys = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     QApplication.sendEvent(chickadee.window, QDragEnterEvent(QPoint(5, 5), action, data, button, keys))
-    words = chickadee.window.findChild(DropHint).words.text()
+    hint = chickadee.window.findChild(DropHint)
+    assert hint
+    words = hint.words.text()
     QApplication.sendEvent(chickadee.window, QDropEvent(QPointF(5, 5), action, data, button, keys))
     return words
 

@@ -101,8 +101,14 @@ def fresh_answer(loaded: Engine) -> FreshAnswer:
     return fresh_answer
 
 
-@pytest.mark.parametrize("nodes", [1, 20, 41, 70])
-@pytest.mark.parametrize("after", [QUESTION, LONG, EDITED])
+@pytest.mark.parametrize(
+    ("nodes", "after"),
+    [
+        pytest.param(nodes, after, id=f"{nodes}-{name}", marks=[] if i % 3 == j else pytest.mark.slow)
+        for i, nodes in enumerate((1, 20, 41, 70))
+        for j, (name, after) in enumerate((("short", QUESTION), ("long", LONG), ("edited", EDITED)))
+    ],
+)
 def test_stopped_while_a_prompt_is_read(engine, fresh_answer, countdown, nodes, after):
     """The stop comes at a node of the first pass or of the second."""
     expected = fresh_answer(after)
