@@ -30,28 +30,35 @@ NOISE = 0.1  # of a row's standard deviation: passes of other sizes add in anoth
 FLASH = {"deepseek2"}  # keys and values differ in size, which llama.cpp computes with flash attention alone
 
 
-def row_of(session: Session, tokens: Sequence[int], *, fresh: bool = False) -> np.ndarray:
-    """Return the logits behind `tokens`, of which a fresh session reads all and another one what is not cached."""
-    if fresh:
-        session.clear()
-    list(session.prefill(tokens))
+def read(session: Session, tokens: Sequence[int]) -> tuple[int, np.ndarray]:
+    """Return how many of the tokens were cached, and the logits behind all of them."""
+    begun, *_ = session.prefill(tokens)
     assert session.logits
-    return session.logits.row().copy()
+    return begun.reused, session.logits.row().copy()
+
+
+def row_of(session: Session, tokens: Sequence[int]) -> np.ndarray:
+    """Return the logits behind `tokens`, of which none is cached."""
+    session.clear()
+    return read(session, tokens)[1]
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES))
 def test_a_chat_that_goes_on_is_edited_and_taken_back_is_computed_as_if_read_anew(name, tmp_path):
     words = [int(token) for token in np.random.default_rng(1).choice(ANSWERED, 400)]
-    chat, longer, edited = words[:200], words[:260], words[:150] + words[300:350]  # longer than the windows
+    chat, longer = words[:200], words[:260]  # longer than the windows
+    edits = words[:220] + words[300:350], words[:150] + words[300:350]  # behind the checkpoint after `chat`, and before
     options = ContextOptions(n_ctx=512, threads=1, flash_attention="auto" if name in FLASH else "off")
     model = Model(write_tiny_model(tmp_path / "model.gguf", SHAPES[name]))
     with closing(model), closing(LlamaRuntime(model, options, StopFlag())) as target:
         session = Session(target, checkpoints=4)
-        expected = {len(tokens): row_of(session, tokens, fresh=True) for tokens in (longer, edited)}
-        row_of(session, chat, fresh=True)
-        for tokens in (longer, edited, longer):
+        expected = {len(tokens): row_of(session, tokens) for tokens in (longer, *edits)}
+        row_of(session, chat)
+        for tokens, least in ((longer, 199), (edits[0], 199), (longer, 199), (edits[1], 0), (longer, 0)):
+            reused, row = read(session, tokens)
+            assert reused >= least
             wanted = expected[len(tokens)]
-            assert np.abs(row_of(session, tokens) - wanted).max() < NOISE * wanted.std()
+            assert np.abs(row - wanted).max() < NOISE * wanted.std()
 
 
 @pytest.fixture(scope="module")
