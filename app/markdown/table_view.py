@@ -27,8 +27,9 @@ from app.services.frames import slices
 from app.words import mark
 
 SEAM = 4  # pixels: the upper border of a piece covers the lower border of the piece above
-PIECE_CELLS = 20  # cells of a piece, laid out in 3 ms
-COUNTED = 200  # rows whose words are compared in one slice: 2 ms
+PIECE_CELLS, PIECE_LETTERS = 20, 2_000  # of a piece with more than one row, laid out in 3 to 10 ms
+COUNTED = 400  # cells whose words are compared in one slice: 2 ms
+PLACED = 3  # pieces that get other widths in one slice: 10 ms
 LONGEST = 8  # longest words of a column that are measured in pixels: “Kraków” is wider than “Tallinn”
 
 
@@ -127,7 +128,7 @@ class TableView(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.pieces: list[TableRows] = []
         self.block = Block("table")
-        self._per_piece = 1
+        self._ends: list[int] = []  # of each piece, the row after its last
         self._width = 0
         self._longest: list[list[str]] = []  # the longest words of each column
         self._counted = 0  # rows whose words `_longest` includes
@@ -146,7 +147,6 @@ class TableView(QScrollArea):
             return
         self.block = block
         self._measure_words()
-        self._per_piece = max(1, PIECE_CELLS // len(block.aligns))
         self._fill_piece(max(0, len(self.pieces) - 1))
         if not self.filled:
             slices().add(self, self.lay_out)
@@ -154,7 +154,7 @@ class TableView(QScrollArea):
     @property
     def filled(self) -> bool:
         """Whether all rows are laid out."""
-        return not self._has_uncounted and len(self.pieces) * self._per_piece >= len(self.block.rows)
+        return not self._has_uncounted and (self._ends or [0])[-1] == len(self.block.rows)
 
     def lay_out(self) -> bool:
         """Measure the words of the next rows, or lay out the next piece; return whether more is left.
@@ -175,6 +175,7 @@ class TableView(QScrollArea):
         """Stop laying out and hand over the pieces, which the caller has to delete."""
         pieces, self.pieces, self.block = self.pieces, [], Block("table")
         self._placed_pieces.clear()
+        self._ends.clear()
         return pieces
 
     def heightForWidth(self, width: int) -> int:
@@ -201,11 +202,23 @@ class TableView(QScrollArea):
             piece.height_changed.connect(self._piece_resized)
             self.pieces.append(piece)
             piece.show()
-        rows = self.block.rows[number * self._per_piece : (number + 1) * self._per_piece]
+        start = self._ends[number - 1] if number else 0
+        end = self._end_of_piece(start)
+        self._ends[number:] = [end]
+        rows = self.block.rows[start:end]
         widths = self._column_measurement[3] if number and self._column_measurement else None
         self.pieces[number].set_rows(replace(self.block, rows=rows, has_head=number == 0), widths)
         del self._placed_pieces[number:]
         self._width = 0
+
+    def _end_of_piece(self, start: int) -> int:
+        """Return the row after the last one of the piece that begins with the row `start`."""
+        cells = letters = 0
+        for at, row in enumerate(self.block.rows[start : start + PIECE_CELLS + 1], start):
+            cells, letters = cells + len(row), letters + sum(map(len, row))
+            if at > start and (cells > PIECE_CELLS or letters > PIECE_LETTERS):
+                return at
+        return len(self.block.rows)
 
     def _clear(self) -> None:
         """Discard all pieces, so that all rows are laid out again."""
@@ -225,23 +238,30 @@ class TableView(QScrollArea):
         Each row is looked at once. The last row is looked at again, because it may not be complete.
         """
         longest = self._longest or [[] for _ in self.block.aligns]
-        until = self._counted + COUNTED
+        until = self._counted + max(1, COUNTED // len(self.block.aligns))
         for row in self.block.rows[self._counted : until]:
             words = (plain_text(cell, self.block.links).split() for cell in row)
             pairs = zip(longest, words, strict=True)
             longest = [nlargest(LONGEST, dict.fromkeys([*a, *b]), key=len) for a, b in pairs]
         if longest != self._longest:
-            self._longest, self._column_measurement = longest, None
+            widest, self._longest = self._widest_words(), longest
+            if self._widest_words() != widest:
+                self._column_measurement = None
         self._counted = max(0, min(until, len(self.block.rows) - 1))
+
+    def _widest_words(self) -> list[float]:
+        """Return the width in pixels of each column's widest word."""
+        if not self.pieces:
+            return []
+        measure = QFontMetricsF(self.pieces[0].document().defaultFont())
+        return [max(map(measure.horizontalAdvance, words), default=0) for words in self._longest]
 
     def _wide_enough(self, widths: tuple[float, ...]) -> tuple[float, ...]:
         """Widen columns to their longest words, up to a limit, at the cost of columns with room to spare.
 
         Longer words are broken.
         """
-        measure = QFontMetricsF(self.pieces[0].document().defaultFont())
-        widest = [max(map(measure.horizontalAdvance, words), default=0) for words in self._longest]
-        needs = [width + 2 * SIZES.gap + 2 for width in widest]
+        needs = [width + 2 * SIZES.gap + 2 for width in self._widest_words()]
         least = [min(need, SIZES.table_column) for need in needs]
         wider = [max(pair) for pair in zip(widths, least, strict=False)]
         excess = sum(wider) - sum(widths)
@@ -272,12 +292,25 @@ class TableView(QScrollArea):
         return self._column_measurement[2:]
 
     def _place_pieces(self, width: int) -> None:
-        if width == self._width or not self.pieces:
-            return
-        self._width = width
-        room, widths = self._measure(width)
+        if width != self._width and self.pieces:
+            self._width = width
+            if self._place_next():
+                slices().add(self, self._place_more)
+
+    def _place_more(self) -> bool:
+        more = self._place_next()
+        self.height_changed.emit()
+        return more
+
+    def _place_next(self) -> bool:
+        """Lay out and place the next pieces; return whether more are left, which keep their heights until then."""
+        if not self.pieces or not self._width:  # `heightForWidth` goes on as soon as there is a width again
+            return False
+        room, widths = self._measure(self._width)
         top, widest = self._placed_pieces[-1] if self._placed_pieces else (0, 0)
-        for number in range(len(self._placed_pieces), len(self.pieces)):
+        first = len(self._placed_pieces)
+        end = min(len(self.pieces), first + PLACED)
+        for number in range(first, end):
             piece = self.pieces[number]
             if number:
                 piece.set_widths(widths)
@@ -287,4 +320,8 @@ class TableView(QScrollArea):
             piece.setGeometry(0, top, max(content_width, room), height)
             top += height - SEAM
             self._placed_pieces.append((top, widest))
+        for piece in self.pieces[end:]:
+            piece.move(0, top)
+            top += piece.height() - SEAM
         self._content.resize(max(widest, 1), max(top + SEAM, 1))
+        return end < len(self.pieces)

@@ -16,7 +16,7 @@ from app.markdown.block_stack import BlockStack
 from app.markdown.blocks import Block, split
 from app.markdown.document import plain_text
 from app.markdown.grammar import is_table_head, split_cells
-from app.markdown.table_view import TableView
+from app.markdown.table_view import PIECE_LETTERS, PLACED, SEAM, TableView
 from app.transcript.answer_view import AnswerView
 from tests.app.conftest import SECONDS
 from tests.app.event_loop import turn
@@ -129,7 +129,26 @@ def test_all_pieces_have_the_same_columns(view: TableView, qtbot: QtBot) -> None
     qtbot.waitUntil(lambda: rows_shown(view) == 50, timeout=SECONDS)
     view.heightForWidth(600)
     assert len(view.pieces) > 2
-    assert len({piece.column_widths() for piece in view.pieces}) == 1
+    qtbot.waitUntil(lambda: len({piece.column_widths() for piece in view.pieces}) == 1, timeout=SECONDS)
+
+
+@pytest.mark.parametrize("words", ["cell", "many words " * 40])
+def test_another_width_lays_out_a_few_pieces_at_once_and_the_others_in_turns(
+    view: TableView, qtbot: QtBot, words: str
+) -> None:
+    """A table of 40 columns and 300 rows held the window's thread for 670 ms, one of long cells for 149."""
+    view.set_block(block(table(80, columns=5, words=words)))
+    qtbot.waitUntil(lambda: rows_shown(view) == 80, timeout=SECONDS)
+    widths = [piece.document().textWidth() for piece in view.pieces]
+    view.heightForWidth(500)
+    changed = [piece.document().textWidth() != width for piece, width in zip(view.pieces, widths, strict=True)]
+    assert 0 < sum(changed) <= PLACED
+    qtbot.waitUntil(lambda: len({piece.document().textWidth() for piece in view.pieces}) == 1, timeout=SECONDS)
+    bottoms = [piece.geometry().bottom() + 1 - SEAM for piece in view.pieces]
+    assert bottoms[:-1] == [piece.y() for piece in view.pieces[1:]]
+    pieces = [piece.block.rows for piece in view.pieces]
+    letters = [sum(len(cell) for row in rows for cell in row) for rows in pieces]
+    assert all(len(rows) == 1 or count <= PIECE_LETTERS for rows, count in zip(pieces, letters, strict=True))
 
 
 def test_a_wide_table_scrolls_and_leaves_the_column_as_it_is(view: TableView) -> None:
