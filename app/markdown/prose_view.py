@@ -76,8 +76,9 @@ class ProseView(Live, SelectedWithOthers, QTextBrowser):
 
     def heightForWidth(self, width: int) -> int:
         document = self.document()
-        if document.textWidth() != width:
-            document.setTextWidth(width)
+        for _ in range(2):  # a view that was not shown yet first wraps at its own old width instead
+            if document.textWidth() != width:
+                document.setTextWidth(width)
         return int(document.size().height() + 0.999)
 
     def natural_width(self) -> int:
