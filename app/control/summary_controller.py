@@ -16,7 +16,7 @@ from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.prompt import split_pinned
-from app.state.summary import FULL_SHARE, OldTurns, clean_summary, is_full, most_tokens, old_turns, texts_of, turns_of
+from app.state.summary import FULL_SHARE, OldTurns, is_full, most_written, old_turns, texts_of, turns_of
 from app.store.chat import ChatMessage
 from app.window import Window
 from app.words import UiText, mark, tr, tr_n
@@ -154,7 +154,7 @@ class SummaryController(QObject):
         same = len(tokens) == len(turns_of(messages))
         old = old_turns(messages, tokens, pinned, model.n_ctx) if same and (full or not run.done) else None
         if old is not None:
-            most = most_tokens(model.n_ctx)
+            most = most_written(model.n_ctx)
             self._engine.idle.sum_up(run.conversation, old.question(), most, partial(self._written, run, old))
         elif run.done:
             self._finish(run)
@@ -166,7 +166,7 @@ class SummaryController(QObject):
         conversation = run.conversation
         if run is not self._run:
             return
-        summary = clean_summary(answer) if isinstance(answer, str) else ""
+        summary = old.summary(answer) if isinstance(answer, str) else ""
         if answer is None:
             self._pause.request()
         elif isinstance(answer, Sentence):

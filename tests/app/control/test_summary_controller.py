@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.state.prompt import SUMMED_UP
-from app.state.summary import MOST_TOKENS, OTHER
+from app.state.summary import OTHER, most_written
 from app.store.chat_store import ChatStore
 from app.transcript.summary_box import SummaryBox
 from app.wiring import Chickadee
@@ -19,7 +19,7 @@ from tests.app.test_window import Ask, done
 from tests.app.transcript.test_long_chats import ask_and_wait, choose, prepared
 
 LONG = "word " * 599 + "word"  # with its echo a turn of 1,500 tokens, of which one may stay
-SUMMARY = f"echo: {OTHER}"
+SUMMARY = f"echo: {OTHER}\nUser: one word"  # and more of the question
 
 
 def click(qtbot: QtBot, button: QPushButton) -> None:
@@ -71,20 +71,22 @@ def test_a_summary_stands_for_the_oldest_turns_and_is_stored(
     sum_up(full, qtbot)
     request = generated(requests)[-1]
     assert [message.role for message in request.messages] == ["user", "assistant", "user"]
-    assert (request.max_tokens, request.background, request.thinking.mode) == (MOST_TOKENS, True, "off")
-    assert summaries(full) == ["", SUMMARY, "", ""]
+    assert (request.max_tokens, request.background, request.thinking.mode) == (most_written(4096), True, "off")
+    summary = summaries(full)[1]
+    assert summary.startswith(SUMMARY)
+    assert summaries(full) == ["", summary, "", ""]
     qtbot.waitUntil(lambda: full.window.notice.text.text() == "The oldest turn was summed up.", timeout=SECONDS)
     # The next question does not wait: the chat is read in idle time as it is from now on.
-    beginning = f"{SUMMED_UP}{SUMMARY}"
+    beginning = f"{SUMMED_UP}{summary}"
     qtbot.waitUntil(lambda: prepared(requests)[-1][:2] == [beginning, f"two {LONG}"], timeout=SECONDS)
     chat = full.open_chats.current.chat.id
     full.window.close()
     again = open_window()
     again.chats.chat.open(chat)
-    assert summaries(again) == ["", SUMMARY, "", ""]
+    assert summaries(again) == ["", summary, "", ""]
     ask_and_wait(again, ask, qtbot, "three")
     assert [message.content for message in generated(requests)[-1].messages][:2] == [beginning, f"two {LONG}"]
-    assert box(again).text.text() == SUMMARY
+    assert box(again).text.text() == summary
 
 
 def test_undo_brings_the_messages_back(full: Chickadee, qtbot: QtBot) -> None:
@@ -101,7 +103,7 @@ def test_undo_brings_the_messages_back(full: Chickadee, qtbot: QtBot) -> None:
 def test_the_user_changes_and_removes_a_summary(full: Chickadee, qtbot: QtBot) -> None:
     sum_up(full, qtbot)
     view, summary = full.window.transcript.column.build(1), box(full)
-    assert summary.text.text() == SUMMARY
+    assert summary.text.text() == summaries(full)[1]
     click(qtbot, summary.edit_button)
     assert summary.editor is not None
     assert view.pinned()

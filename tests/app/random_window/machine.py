@@ -27,13 +27,13 @@ WHICH = st.integers(0, 5)  # a number of a thing among as many as there are
 COMMANDS = (
     "new_chat", "new_temporary_chat", "next_chat", "previous_chat", "stop", "answer_now", "again", "pin_chat",
     "first_line", "copy_answer", "copy_code", "to_start", "to_end", "sidebar", "engine", "larger", "normal", "write",
-    "delete_chat", "think",
+    "delete_chat", "think", "sum_up",
 )  # fmt: skip
 CHAT_ACTIONS = ("open", "open", "pin", "unpin", "delete", "move", "move out", "new_folder")
 ACTIONS = ("again", "continue", "branch_off", "delete", "previous", "next", "restore", "edit", "copy", "details")
 SETTINGS = (
     {"engine.context": 8192}, {"engine.context": 4096}, {"window.text_size": 110}, {"window.titles": "on"},
-    {"window.theme": "dark"}, {"answer.system_prompt": "Be short."},
+    {"window.theme": "dark"}, {"answer.system_prompt": "Be short."}, {"window.summaries": "on"},
 )  # fmt: skip
 PRESSES = ("enter", "click", "nothing")
 Key = Qt.Key

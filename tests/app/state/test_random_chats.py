@@ -219,6 +219,16 @@ class Chatting(RuleBasedStateMachine):
             deleted = conversation.delete(conversation.messages[at % len(conversation.messages)].id)
             self.messages_deleted += [(conversation, deleted)] if deleted else []
 
+    @rule(which=WHICH, at=WHICH, empty=st.booleans())
+    def sum_up(self, which: int, at: int, empty: bool) -> None:
+        """Have a summary written, or edited, or taken back, for a part of a chat."""
+        conversation = self.one(which)
+        if conversation.messages and not conversation.busy:
+            id = conversation.messages[at % len(conversation.messages)].id
+            summary = "" if empty else self.word()
+            conversation.sum_up(id, summary)
+            assert conversation.tree[id].summary == summary
+
     @rule()
     def restore_message(self) -> None:
         if self.messages_deleted:

@@ -14,10 +14,12 @@ from app.state.summary import (
     KEPT_SHARE,
     OTHER,
     READ_SHARE,
-    clean_summary,
+    SHORTEST_LINE,
+    OldTurns,
     is_full,
-    most_tokens,
+    most_written,
     old_turns,
+    shortened,
     texts_of,
     turns_of,
 )
@@ -86,12 +88,12 @@ def test_what_is_summed_up_fits_and_what_stays_is_small_unless_the_rest_is_long(
         assert (
             len(tokens) == 1
             or sum(tokens) <= KEPT_SHARE * n_ctx
-            or tokens[0] > READ_SHARE * n_ctx - most_tokens(n_ctx) - pinned
+            or tokens[0] > READ_SHARE * n_ctx - most_written(n_ctx) - pinned
         )
         return
     assert len(old.messages) == 2 * old.turns < 2 * len(tokens)
-    assert pinned + sum(tokens[: old.turns]) + most_tokens(n_ctx) <= READ_SHARE * n_ctx
-    more = sum(tokens[: old.turns + 1]) + pinned + most_tokens(n_ctx) > READ_SHARE * n_ctx
+    assert pinned + sum(tokens[: old.turns]) + most_written(n_ctx) <= READ_SHARE * n_ctx
+    more = sum(tokens[: old.turns + 1]) + pinned + most_written(n_ctx) > READ_SHARE * n_ctx
     stays = tokens[old.turns :]
     assert more or len(stays) == 1 or sum(stays) <= KEPT_SHARE * n_ctx
     assert sum(tokens[old.turns - 1 :]) > KEPT_SHARE * n_ctx  # else that turn could stay too
@@ -99,7 +101,7 @@ def test_what_is_summed_up_fits_and_what_stays_is_small_unless_the_rest_is_long(
 
 def test_the_question_has_the_earlier_summary_and_the_chats_language() -> None:
     messages = summed(chat("q1", "a1", "q2", "a2", "q3", "a3"), "a1", "S")
-    old = old_turns(messages, [3000, 1000], 0, 4096)
+    old = old_turns(messages, [3100, 1000], 0, 4096)
     assert old is None  # the first turn after the summary is too long to be read
     old = old_turns(messages, [2000, 1000], 0, 4096)
     assert old is not None
@@ -109,8 +111,39 @@ def test_the_question_has_the_earlier_summary_and_the_chats_language() -> None:
     assert old.question()[-1].content == CHINESE
 
 
-def test_when_a_chat_is_full_and_what_a_summary_is() -> None:
+def test_when_a_chat_is_full() -> None:
     assert not is_full([700, 25], 25, 1000)
     assert is_full([700, 26], 25, 1000)
-    assert clean_summary("<think>Hm.</think>\n They met.\ud83d ") == "They met.?"
-    assert clean_summary("<think>Hm.</think>") == ""
+
+
+def old(messages: list[ChatMessage], turns: int, room: int = 1000) -> OldTurns:
+    return OldTurns(tuple(messages), turns, room)
+
+
+def test_a_summary_has_what_the_model_wrote_and_what_the_user_wrote() -> None:
+    messages = chat("My dog is\ncalled Biscuit. ", "Nice.", "Why?", "So.")
+    first = old(messages[:2], 1).summary("<think>Hm.</think>\n They met.\ud83d\n\n- Twice. ")
+    assert first == "They met.?\n- Twice.\nUser: My dog is called Biscuit."
+    edited = summed(messages, "Nice.", f"{first}\nThe user's own line.")
+    assert old(edited, 1).summary("They parted.\nThey met.?") == (
+        "They met.?\n- Twice.\nUser: My dog is called Biscuit.\nThe user's own line.\nThey parted.\nUser: Why?"
+    )
+    assert old(chat("你好吗", "很好"), 1).summary("他们问好。") == "他们问好。\n用户：你好吗"
+    assert old(messages, 2).summary("<think>Hm.</think>") == ""
+
+
+def test_only_long_lines_of_a_summary_are_cut() -> None:
+    summary = old(chat("My dog is called Biscuit.", "Nice."), 1, 120).summary("word " * 100).split("\n")
+    assert summary == ["word " * 16 + "word…", "User: My dog is called Biscuit."]
+
+
+@given(st.lists(st.text("ab ", min_size=1, max_size=200), max_size=30), st.integers(30, 900))
+def test_lines_are_cut_to_the_room_and_not_more(lines: list[str], room: int) -> None:
+    cut = shortened(lines, room)
+    assert sum(len(line) + 1 for line in cut) <= room
+    pairs = list(zip(cut, lines[len(lines) - len(cut) :], strict=True))
+    assert all(short == line or (short.endswith("…") and line.startswith(short[:-1])) for short, line in pairs)
+    if sum(len(line) + 1 for line in lines) <= room and len(lines) <= room // SHORTEST_LINE:
+        assert cut == lines
+    longest_whole = max((len(line) for short, line in pairs if short == line), default=0)
+    assert longest_whole <= min((len(line) for short, line in pairs if short != line), default=room)
