@@ -36,7 +36,7 @@ ANSWER = 24  # tokens
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What the user tells, what is asked later, and the words of which a right answer contains one, between bars."""
+    """A fact that the user tells, the later question, and the words of which a right answer contains one, with bars."""
 
     told: str
     question: str
@@ -162,7 +162,7 @@ def without_summaries(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def sum_up(engine: Engine, messages: list[ChatMessage], n_ctx: int) -> tuple[list[ChatMessage], int]:
-    """Sum up the oldest turns until the chat is not full any more; return it and how many summaries were written."""
+    """Have the oldest turns summed up until the chat is not full any more; return it and how many summaries were written."""
     for written in range(100):
         pinned, *tokens = engine.count(Count(1, (pinned_text(messages), *texts_of(turns_of(messages))))).texts
         old = old_turns(messages, tokens, pinned, n_ctx) if is_full(tokens, pinned, n_ctx) else None

@@ -52,7 +52,7 @@ class Task:
 
 @dataclass(slots=True)
 class Run:
-    """What one model did with one task. `reread`: tokens that were read between rounds beyond the results."""
+    """One model's work at one task. `reread`: tokens that were read between rounds beyond the results."""
 
     calls: int = 0
     valid: int = 0
