@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.window_state import WindowState
@@ -32,10 +32,11 @@ class FileDialogs:
     ) -> QFileDialog:
         """Open a dialog over `parent` or the window, and return it for its signals to be connected.
 
-        `mode` AnyFile asks for a file to write, with the suggested `name`. `start` is the folder for the first time.
+        `mode` AnyFile asks for a file to write, with the suggested `name`. `start` is the folder for the first time,
+        that of the user's documents by default: the working folder may be Chickadee's own.
         """
-        folder = self._state.folder(purpose) or start
-        dialog = QFileDialog(parent or self._window, title, str(Path(folder, name)) if folder else name, kinds)
+        folder = self._state.folder(purpose) or start or documents()
+        dialog = QFileDialog(parent or self._window, title, str(Path(folder, name)), kinds)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(mode)
         if mode == Mode.AnyFile:
@@ -44,3 +45,9 @@ class FileDialogs:
         dialog.filesSelected.connect(lambda paths: self._state.set_folder(purpose, str(Path(paths[0]).parent)))
         dialog.open()
         return dialog
+
+
+def documents() -> str:
+    """Return the folder of the user's documents, or the home folder if there is none."""
+    folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
+    return folder if Path(folder).is_dir() else str(Path.home())
