@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,24 @@ def bits(pattern: str) -> bytes:
 # 16 × 8 pixels, white at the left and black at the right, in the code of fax machines (ITU-T T.6).
 FAX = bits("00110011000101" + "11" * 7 + "000000000001" * 2)
 FAX_PARAMETERS = DictionaryObject({NameObject("/K"): NumberObject(-1), NameObject("/Columns"): NumberObject(16)})
+# 16 × 8 pixels, black at the left and white at the right, written by OpenJPEG.
+JPEG_2000 = b64decode(
+    "AAAADGpQICANCocKAAAAFGZ0eXBqcDIgAAAAAGpwMiAAAAAtanAyaAAAABZpaGRyAAAACAAAABAAAQcHAAAAAAAPY29scgEAAAAA"
+    "ABEAAADKanAyY/9P/1EAKQAAAAAAEAAAAAgAAAAAAAAAAAAAABAAAAAIAAAAAAAAAAAAAQcBAf9SAAwAAAABAAAEBAAB/1wABEBA"
+    "/2QAJQABQ3JlYXRlZCBieSBPcGVuSlBFRyB2ZXJzaW9uIDIuNS4w/5AACgAAAAAAWAAB/5PfYjgRUFMZCqxczXPC5gAAYSEoGgAA"
+    "AAAwjWH2P0U4R9ymiPuU0R9ymiPuU0R9ymiPuU0R9ymiPuU0R9ymiPuU0R9ymiPuU0R9yv/Z"
+)
+
+
+def jbig2_of(fax: bytes) -> bytes:
+    """Return an image in the code of fax machines as two segments of JBIG2 (ITU-T T.88): a page and its region."""
+    size = struct.pack(">II", 16, 8)
+    page = size + bytes(8 + 1 + 2)  # resolutions, flags, stripes
+    region = size + bytes(8 + 1) + b"\x01" + fax  # position, combination, and that it is coded as a fax
+    kinds = ((48, page), (38, region))
+    return b"".join(struct.pack(">IBBBI", n, kind, 0, 1, len(data)) + data for n, (kind, data) in enumerate(kinds))
+
+
 PALETTE = ArrayObject([NameObject("/Indexed"), RGB, NumberObject(1), ByteStringObject(b"\xff\0\0\0\0\xff")])
 HALVES = (0.25, 0.5), (0.75, 0.5)
 BLACK_LEFT = np.repeat([[0] * 8 + [255] * 8], 8, 0).astype(np.uint8)
@@ -123,8 +143,10 @@ BLACK_LEFT = np.repeat([[0] * 8 + [255] * 8], 8, 0).astype(np.uint8)
         (image_object((b"\0" * 4 + b"\xff" * 4) * 8, 16, 8, GREY, 4), ["black", "white"]),
         (image_object(bytes([0, 255, 255, 0] * 8 + [255, 255, 0, 0] * 8) * 8, 16, 8, NameObject("/DeviceCMYK")),
          ["red", "blue"]),
+        (image_object(JPEG_2000, 16, 8, GREY, Filter=NameObject("/JPXDecode")), ["black", "white"]),
+        (image_object(jbig2_of(FAX), 16, 8, GREY, 1, Filter=NameObject("/JBIG2Decode")), ["white", "black"]),
     ],
-    ids=["fax", "grey", "inverted", "bits", "stencil", "palette", "16 bits", "4 bits", "cmyk"],
+    ids=["fax", "grey", "inverted", "bits", "stencil", "palette", "16 bits", "4 bits", "cmyk", "JPEG 2000", "JBIG2"],
 )  # fmt: skip
 def test_kinds_of_images(tmp_path: Path, image: StreamObject, expected: list[str]) -> None:
     pages, _ = scanned_pages(write_pdf(tmp_path / "scan.pdf", image), PIXELS)
