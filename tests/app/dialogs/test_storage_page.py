@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.dialogs.storage_page import StoragePage
 from app.folders import Folders
-from app.store.kept_files import delete_files, kinds, measure_sizes
+from app.store.kept_files import FileKind, delete_files, kinds, measure_sizes
 from app.wiring import Chickadee
 from common.files import TEMPORARY
 from common.folders import CACHE_DIR_VARIABLE
@@ -101,6 +101,14 @@ def test_links_out_of_the_folder_are_not_followed(folders: Folders, cache: Path,
     assert delete_files(saved) == []
     assert outside.exists()
     assert not (cache / "chats").exists()
+
+
+def test_files_that_vanish_meanwhile_do_not_count(cache: Path) -> None:
+    class Vanishing(FileKind):
+        def paths(self) -> Iterator[Path]:
+            yield from (self.folder / "gone", self.folder / "profile.json")
+
+    assert measure_sizes([Vanishing("a", "", "", cache, ())]) == {"a": (1, 2)}
 
 
 def test_what_cannot_be_deleted_is_named(folders: Folders, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

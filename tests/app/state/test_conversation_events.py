@@ -16,6 +16,7 @@ from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
 from common.sentences import Sentence
 from engine.protocol.events import Remedy
+from engine.protocol.requests import Picture
 from tests.app.state.test_conversation import NUMBERS, answer, contents, in_file, say
 
 TOO_LONG = Sentence("prompt_too_long")
@@ -136,6 +137,18 @@ def test_files_alone_are_a_question_and_a_title_that_was_given_stays(conversatio
     conversation.withdraw()
     conversation.send("What else?")
     assert conversation.chat.title == "a.txt"
+
+
+def test_the_pictures_of_the_last_question_are_read_before_its_answer(conversation: Conversation) -> None:
+    seen = Attachment("bird.png", "picture", 3, "", picture=Picture("0" * 64, 8, 8, data=b"png"))
+    for files in ((), (seen,), ()):
+        conversation.send("What is this?", files)
+        conversation.begin_answer("model")
+        assert conversation.answer
+        assert conversation.answer.reads_pictures == bool(files)
+        conversation.append_text("A bird.")
+        assert not conversation.answer.reads_pictures
+        conversation.finish_answer(NUMBERS)
 
 
 def test_a_changed_entry_is_stored_and_told_with_what_depends_on_it(conversation: Conversation) -> None:

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from common.failures import Failure
 from engine.kv import chat_cache, saved
 from engine.kv.chat_cache import ChatCache
+from engine.kv.kept import reusable
 from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import Session
 from engine.stop import Stopped
@@ -170,6 +171,22 @@ def test_a_chat_larger_than_the_budget_drops_no_other(tmp_path):
     ask(cache, "", [2] * 400)
     ask(cache, "", [3] * 100)
     assert ask(cache, "", [1] * 201)[1] == 1
+
+
+def test_a_copy_may_take_the_whole_budget_and_no_byte_more(tmp_path):
+    for room, count in ((200 + ANSWER, 1), (200 + ANSWER - 1, 0)):
+        cache = new_cache(tmp_path, kept_bytes=room)
+        ask(cache, "", [1] * 200)
+        ask(cache, "", [2] * 200)
+        assert cache.kept.count == count
+
+
+def test_what_a_copy_spares_depends_on_where_the_cache_can_be_cut():
+    cached, prompt = [1] * 100, [*[1] * 60, *[2] * 9]
+    assert reusable(cached, [40, 70], prompt, window=0) == 40
+    assert reusable(cached, [70], prompt, window=99) == 0
+    assert reusable(cached, [40], prompt, window=100) == 60
+    assert reusable(cached, [40], [*cached, 2], window=0) == 100
 
 
 def test_a_chat_that_is_worth_less_drops_no_other(tmp_path):

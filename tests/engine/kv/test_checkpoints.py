@@ -117,7 +117,10 @@ def test_an_edit_in_the_middle_reads_from_the_checkpoint_before_it():
     session, _ = session_on()
     session.checkpoints.most = 40
     read(session, CHAT)
-    assert read(session, [*CHAT[:500], *CHAT[:100]]) == 100 + 500 % 64
+    edited = [*CHAT[:500], *CHAT[:100]]
+    assert session.reusable(edited) == 500 - 500 % 64
+    assert session.reusable([*CHAT[:50], 1]) == 0
+    assert read(session, edited) == 100 + 500 % 64
 
 
 def test_a_stopped_prompt_loses_at_most_one_pass():
@@ -149,14 +152,31 @@ def test_without_memory_for_a_checkpoint_the_chat_goes_on(monkeypatch):
     assert not len(session.checkpoints)
 
 
-def test_checkpoints_of_a_cache_that_was_emptied_are_not_used():
+@pytest.mark.parametrize("noticed", [True, False])
+def test_checkpoints_of_a_cache_that_was_emptied_are_not_used(noticed):
     _, target = session_on()
     session = Session(target, 8192, checkpoints=6)
     read(session, CHAT)
     target.cache = []  # as a move to another context does, if there is no memory for either
-    session.make_room(4000)
-    assert session.tokens == []
+    if noticed:
+        session.make_room(4000)
+        assert session.tokens == []
     assert read(session, CHAT) == 1000
+    assert read(session, CHAT) == 1
+
+
+def test_a_loaded_chat_brings_as_many_checkpoints_as_there_is_room_for():
+    for most in (0, 1, 6):
+        target = FakeRecurrent(n_ctx=4096, max_batch=64)
+        session = Session(target, checkpoints=most)
+
+        def load(target=target) -> list[Checkpoint]:
+            target.cache = list(CHAT)
+            return [Checkpoint(size, bytes(f"{CHAT[:size]}", "ascii")) for size in (300, 700)]
+
+        session.restore(CHAT, load)
+        assert [place.size for place in session.checkpoints.places] == [300, 700][2 - min(most, 2) :]
+        assert read(session, [*CHAT[:800], 97]) == 801 - (700 if most else 0)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 6))

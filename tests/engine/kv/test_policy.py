@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.generation.decode import decode
-from engine.kv.policy import AlwaysPolicy, Decision, MeasuredPolicy, PartialFixed, PublishedPolicy
+from engine.kv.policy import AlwaysPolicy, Decision, MeasuredPolicy, PartialFixed, PublishedPolicy, policy_for
 from engine.kv.session import Session
 from engine.protocol.requests import KVPolicy
 from tests.engine.fake_runtime import FakeRuntime, greedy
@@ -81,7 +83,41 @@ def test_a_difference_within_the_noise_changes_nothing():
 
 
 def test_without_measurements_everything_is_kept():
-    assert MeasuredPolicy(lambda inputs, depth: None).decide(1, 100).keep
+    for missing in (1, 2, 3):
+        policy = MeasuredPolicy(lambda inputs, depth, missing=missing: None if inputs & missing else 1.0)
+        assert policy.decide(1, 100) == Decision(True, "not measured yet")
+
+
+def test_a_decision_tells_what_was_compared():
+    measured = MeasuredPolicy(lambda inputs, depth: 1e-3 * inputs + 1e-6 * depth)
+    assert measured.decide(1, 1000) == Decision(True, "next step 2.00 ms if kept, 3.00 ms if run again")
+    published = PublishedPolicy(nt=2, td=lambda inputs: inputs * 1e-3, tl=lambda fixed: fixed * 1e-3)
+    assert published.decide(2, 9) == Decision(False, "2 inputs ≤ nt 2.0")
+    assert published.decide(3, 4) == Decision(False, "td 3.000 ms < tl 4.000 ms")
+    assert published.decide(3, 3) == Decision(True, "3 inputs > nt 2.0 and td 3.000 ms ≥ tl 3.000 ms")
+
+
+class Costs:
+    """Costs of a model; `shapes_known`: whether it has peaks."""
+
+    def __init__(self, shapes_known: bool) -> None:
+        self.shapes_known = shapes_known
+
+    def pass_seconds(self, inputs: int, depth: int, /) -> float | None:
+        return 1.0
+
+    def peaks(self):
+        return (3.0, float, float) if self.shapes_known else None
+
+
+def test_a_policy_is_chosen_by_name_as_far_as_the_model_allows_it():
+    names: tuple[KVPolicy, ...] = ("always", "measured", "published")
+    cases = itertools.product(names, (True, False), (True, False))
+    chosen = {case: policy_for(case[0], Costs(case[1]), case[2]).name for case in cases}
+    assert {case for case, name in chosen.items() if name == case[0] != "always"} == {
+        ("measured", True, True), ("measured", False, True), ("published", True, True),
+    }  # fmt: skip
+    assert {name for case, name in chosen.items() if name != case[0]} == {"always"}
 
 
 def test_a_pass_never_exceeds_what_the_target_takes():
