@@ -18,9 +18,18 @@ from benchmarks.trials import pretend_fast_disk
 from common.byte_sizes import parse_bytes, show_bytes
 from common.failures import Failure
 from common.files import TEMPORARY
-from common.planning import KVType
+from common.planning import KEPT_CHATS, KVType
+from common.sentences import Sentence
 from engine.engine import Engine
-from engine.loading.memory_search import COMFORTABLE, MOST_BY_DEFAULT, DraftFile, make_plan
+from engine.kv.chat_cache import COPIED_CHECKPOINTS
+from engine.loading.memory_search import (
+    COMFORTABLE,
+    MOST_BY_DEFAULT,
+    DraftFile,
+    make_plan,
+    with_kept_chats,
+    with_projector,
+)
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import resolve
 from engine.loading.sizes import MemoryBudget, memory_budget
@@ -32,6 +41,7 @@ from engine.runtime.llama.library import log
 from engine.runtime.llama.runtime import Context, DryModel, LlamaRuntime, Model, context_graphs_bytes, parse_sizes
 from engine.stop import StopFlag
 from models.default import default_model
+from models.projector import Projector
 
 MIB, GIB = 1 << 20, 1 << 30
 COMPUTE_LINE = "sched_reserve:        CPU compute buffer size =     1.00 MiB"
@@ -304,6 +314,37 @@ def test_a_draft_model_that_is_no_smaller_is_loaded_with_a_warning():
     plan = make_plan("d.gguf", SMALL, usable(8 * GIB), OPTIONS, DraftFile("m.gguf", SIZES))
     assert plan.draft_kv_type
     assert "unlikely to make answers faster" in str(plan.notes[-1])
+
+
+def test_a_projector_is_listed_where_it_fits_and_else_noted():
+    projector = Projector(Path("p.gguf"), "mlp", 768, 336, 14, 1, 24, 2048, 600 * MIB)
+    plan = make_plan("m.gguf", SIZES, usable(8 * GIB), OPTIONS)
+    seeing = with_projector(plan, projector)
+    assert seeing.parts == plan.parts | {"projector": 600 * MIB, "projector_compute": projector.compute_bytes}
+    assert seeing.total_bytes == plan.total_bytes + projector.memory_bytes == sum(seeing.parts.values())
+    tokens = projector.tokens_of(1024, 768)
+    assert seeing.reasons[:-1] == plan.reasons
+    assert seeing.reasons[-1] == Sentence.of("plan.projector", size=projector.memory_bytes, tokens=tokens)
+    for missing in (0, 1):
+        room = plan.total_bytes + projector.memory_bytes - missing
+        close = with_projector(replace(plan, available_bytes=room), projector)
+        assert close.notes == ((Sentence.of("plan.projector_no_room", size=1),) if missing else ())
+        assert ("projector" in close.parts) == (not missing)
+    refused = replace(plan, verdict="no")
+    assert with_projector(refused, projector) is refused
+
+
+def test_chats_are_kept_in_half_of_the_room_that_is_left():
+    plan = make_plan("m.gguf", SIZES, usable(8 * GIB), wishes(4096))
+    plan = replace(plan, parts=plan.parts | {"kv_compressed": 10 * MIB, "checkpoints": 50 * MIB}, checkpoints=10)
+    whole = plan.parts["kv"] + 10 * MIB + COPIED_CHECKPOINTS * 5 * MIB
+    for room, kept in ((20 * whole, 4 * whole), (6 * whole, 3 * whole), (whole, whole // 2), (whole - 2, 0)):
+        keeping = with_kept_chats(replace(plan, available_bytes=plan.total_bytes + room))
+        assert keeping.parts.get(KEPT_CHATS, 0) == keeping.total_bytes - plan.total_bytes == kept
+        assert keeping.reasons[len(plan.reasons) :] == ((Sentence.of("plan.kept_chats", size=kept),) if kept else ())
+    large = replace(plan, parts=plan.parts | {"kv": GIB}, available_bytes=plan.total_bytes + 8 * GIB)
+    assert with_kept_chats(large).parts[KEPT_CHATS] == GIB
+    assert with_kept_chats(replace(large, verdict="disk")).reasons == plan.reasons
 
 
 def test_budget_leaves_a_reserve():

@@ -385,6 +385,11 @@ def test_nothing_pays_where_a_pass_costs_as_much_as_its_tokens(rates: list[float
     assert not best_length(rates, StepCosts(float, lambda: 1.0), rich()).pays
 
 
+def test_tokens_that_are_hardly_ever_reached_are_not_considered() -> None:
+    assert reach_probabilities([0.5] * 9) == [0.5**n for n in range(7)]
+    assert reach_probabilities([0.01, 0.9]) == [1.0, 0.01]
+
+
 def test_what_the_budget_forbids_is_not_taken() -> None:
     rates = [0.97] * 15
     assert best_length(rates, HALF, rich()).length > 3
