@@ -140,6 +140,10 @@ def test_what_earlier_answers_won_is_staked() -> None:
 
     assert staked(0.97, won=0) == 0
     assert staked(0.97, won=10) == 15
+    policy = DraftPolicy()
+    policy.budget.record_step(1000, 0)
+    policy.begin()
+    assert policy.budget.left == INITIAL_LOSS + MAX_CARRIED  # one long draft, however much was won
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 200)), max_size=30), st.integers(0, 100))
@@ -428,5 +432,8 @@ def test_a_costly_drafter_is_not_probed_with_time_that_is_not_left() -> None:
     costs = StepCosts(lambda k: 0.5 + 0.5 * k, lambda: 1.0)
     policy.begin()
     assert policy.tokens_to_request(drafter, costs) == 0
-    policy.budget.record_step(100, 97)  # three steps won
+    policy.budget.record_step(100, 99)
+    assert policy.budget.left == pytest.approx(3.25)  # a probe costs 3.5 steps more than none
+    assert policy.tokens_to_request(drafter, costs) == 0
+    policy.budget.record_step(1, 0.7)
     assert policy.tokens_to_request(drafter, costs) == 1
