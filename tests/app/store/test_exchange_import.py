@@ -50,17 +50,36 @@ def test_a_merge_loses_nothing_and_the_later_change_wins(store: ChatStore, other
     old = exported(store, tmp_path / "old.json")
     load(old, other)
     mine = ChatMessage("c0", "b0", "user", "only here", "mine", 20.0)
-    store.save(replace(everything(store)["c0"][0], title="newer", updated_at=20.0, leaf_id="mine"), [mine])
+    chat, (_, answer, *_) = everything(store)["c0"]
+    changed = replace(answer, content="changed here")
+    store.save(replace(chat, title="newer", updated_at=20.0, leaf_id="mine", model="m"), [mine, changed])
+    store.save(replace(everything(store)["c1"][0], updated_at=20.0, model="another"))
     theirs = ChatMessage("c0", "b0", "user", "only there", "theirs", 15.0)
     other.save(replace(everything(other)["c0"][0], title="older", updated_at=15.0, leaf_id="theirs"), [theirs])
+    other.change_chats(["c0", "c1"], {"model": "m", "model_path": "/m.gguf"})
     new = exported(store, tmp_path / "new.json")
     imported = load(new, other)
-    assert (counts(imported), imported.touched) == ((0, 1, 2), ("c0",))
+    assert (counts(imported), set(imported.touched)) == ((0, 2, 1), {"c0", "c1"})
     chat, messages = everything(other)["c0"]
-    assert (chat.title, chat.leaf_id) == ("newer", "mine")
+    assert (chat.title, chat.leaf_id, chat.model_path) == ("newer", "mine", "/m.gguf")
+    assert everything(other)["c1"][0].model_path == ""  # of another model than the chat's
     assert {message.id for message in messages} == {"q0", "a0", "b0", "mine", "theirs"}
     assert counts(load(old, other)) == (0, 0, 3)
-    assert everything(other)["c0"][0].title == "newer"
+    chat, messages = everything(other)["c0"]
+    assert chat.title == "newer"
+    assert changed in messages
+
+
+def test_a_chat_that_is_deleted_permanently_during_its_import_comes_back(store: ChatStore) -> None:
+    fill(store, 1)
+    before = everything(store)["c0"]
+    with merging.Merging(store) as importing:
+        importing.add(*before)
+        store.delete("c0")
+        store.delete_for_good("c0")
+        imported = importing.finish()
+    assert (counts(imported), imported.touched) == ((0, 1, 0), ("c0",))
+    assert everything(store)["c0"] == before
 
 
 def test_a_deleted_chat_comes_back(store: ChatStore, tmp_path: Path) -> None:
