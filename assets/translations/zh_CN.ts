@@ -621,8 +621,18 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>M&amp;emory…</source>
+    <translation>记忆(&amp;E)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>New &amp;folder</source>
     <translation>新建文件夹(&amp;F)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>New chat in this pro&amp;ject</source>
+    <translation>在此项目中新建对话(&amp;J)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -693,6 +703,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>Previous result</source>
     <translation>上一个结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Pro&amp;ject…</source>
+    <translation>项目(&amp;J)…</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -1109,6 +1124,11 @@
   </message>
   <message>
     <location filename="../../app/composer/chat_model_line.py"/>
+    <source>This project uses {model}</source>
+    <translation>此项目使用 {model}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chat_model_line.py"/>
     <source>{was} (not on this computer)</source>
     <translation>{was}（不在这台电脑上）</translation>
   </message>
@@ -1292,6 +1312,16 @@
   </message>
   <message>
     <location filename="../../app/composer/consent_line.py"/>
+    <source>It will also read the instructions and files of the project “{project}”.</source>
+    <translation>它还将读取项目“{project}”的指令和文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/consent_line.py"/>
+    <source>It will also read what you let models remember about you.</source>
+    <translation>它还将读取你允许模型记住的关于你的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/consent_line.py"/>
     <source>Send this chat to {host}? The server will then read the chat's messages, files and instructions.</source>
     <translation>要把这个对话发送给 {host} 吗？该服务器将读取其中的消息、文件和指令。</translation>
   </message>
@@ -1440,12 +1470,6 @@
     <location filename="../../app/composer/switch_button.py"/>
     <source>The model may use: {names}</source>
     <translation>模型可以使用：{names}</translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/composer/switch_button.py"/>
-    <source>{n} collections</source>
-    <extracomment>n = 1: {n} collection</extracomment>
-    <translation><numerusform>{n} 个集合</numerusform></translation>
   </message>
   <message numerus="yes">
     <location filename="../../app/composer/switch_button.py"/>
@@ -1650,6 +1674,7 @@
   </message>
   <message>
     <location filename="../../app/control/collections_controller.py"/>
+    <location filename="../../app/control/project_controller.py"/>
     <source>Choose a folder with documents</source>
     <translation>选择存放文档的文件夹</translation>
   </message>
@@ -1756,11 +1781,6 @@
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
-    <source>Use it</source>
-    <translation>使用它</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/draft_files.py"/>
     <source>“{name}” has {count} pages without text; {n} of them were attached as pictures.</source>
     <translation>“{name}”有 {count} 页没有文字，其中 {n} 页已作为图片附上。</translation>
   </message>
@@ -1850,6 +1870,11 @@
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
+    <source>Export the project</source>
+    <translation>导出项目</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Exporting… {percent}%, {chats} chats</source>
     <translation>正在导出… {percent}%，{chats} 个对话</translation>
   </message>
@@ -1915,6 +1940,28 @@
     <source>{n} chats were updated.</source>
     <extracomment>n = 1: {n} chat was updated.</extracomment>
     <translation><numerusform>更新了 {n} 个对话。</numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/import_export_controller.py"/>
+    <source>{n} folders were imported.</source>
+    <extracomment>n = 1: {n} folder was imported.</extracomment>
+    <translation><numerusform>已导入 {n} 个文件夹。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/memory_controller.py"/>
+    <source>Look…</source>
+    <translation>查看…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/memory_controller.py"/>
+    <source>The fact was deleted.</source>
+    <translation>已删除这条内容。</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/memory_controller.py"/>
+    <source>The model proposes {n} facts about you to remember.</source>
+    <extracomment>n = 1: The model proposes {n} fact about you to remember.</extracomment>
+    <translation><numerusform>模型提出了 {n} 条关于你的内容，供记住。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/control/message_controller.py"/>
@@ -2156,6 +2203,53 @@
     <translation>llama.cpp 已就绪。</translation>
   </message>
   <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <source>Add files to the project</source>
+    <translation>向项目添加文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <source>Each chat begins with {tokens:,} tokens; the model has a context of {n_ctx:,}.</source>
+    <translation>每个对话以 {tokens:,} 个词元开始；模型的上下文为 {n_ctx:,} 个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <source>Each chat would begin with {tokens:,} tokens, but the model has a context of {n_ctx:,}, answers included. Remove files, or have a folder searched instead: then the model reads only what helps with a question.</source>
+    <translation>每个对话将以 {tokens:,} 个词元开始，但模型的上下文（含回答）只有 {n_ctx:,} 个。请移除一些文件，或改为搜索文件夹：这样模型只读取对问题有帮助的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <source>Its size is counted when a model is loaded.</source>
+    <translation>载入模型后会计算其长度。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <source>This chat is in no folder. A project is a folder: move the chat to one first.</source>
+    <translation>此对话不在任何文件夹中。项目就是文件夹：请先把对话移到一个文件夹。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <source>{done} of {all} files have been read…</source>
+    <translation>已读取 {all} 个文件中的 {done} 个…</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/project_controller.py"/>
+    <source>{n} files of “{name}” have changed since they were read.</source>
+    <extracomment>n = 1: {n} file of “{name}” has changed since it was read.</extracomment>
+    <translation><numerusform>“{name}”的 {n} 个文件在读取后有改动。</numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/project_controller.py"/>
+    <source>{n} files were removed.</source>
+    <extracomment>n = 1: {n} file was removed.</extracomment>
+    <translation><numerusform>已移除 {n} 个文件。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/project_files.py"/>
+    <source>A project can have {most} files; the others were not added.</source>
+    <translation>一个项目最多有 {most} 个文件；其余文件未添加。</translation>
+  </message>
+  <message>
     <location filename="../../app/control/quick_controller.py"/>
     <source>Ask…</source>
     <translation>提问…</translation>
@@ -2219,11 +2313,6 @@
     <location filename="../../app/control/smaller_model_controller.py"/>
     <source>Download {model} ({size})</source>
     <translation>下载 {model}（{size}）</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/smaller_model_controller.py"/>
-    <source>Use {model}</source>
-    <translation>改用 {model}</translation>
   </message>
   <message>
     <location filename="../../app/control/snippet_controller.py"/>
@@ -2500,6 +2589,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
+    <location filename="../../app/dialogs/project_dialog.py"/>
     <source>Collections</source>
     <translation>集合</translation>
   </message>
@@ -2592,6 +2682,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
     <source>{action}: {name}</source>
     <translation>{action}：{name}</translation>
   </message>
@@ -2605,13 +2696,6 @@
     <source>{n} cannot be read</source>
     <extracomment>n = 1: {n} cannot be read</extracomment>
     <translation><numerusform>{n} 个无法读取</numerusform></translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/dialogs/collections_dialog.py"/>
-    <location filename="../../app/dialogs/storage_page.py"/>
-    <source>{n} files</source>
-    <extracomment>n = 1: {n} file</extracomment>
-    <translation><numerusform>{n} 个文件</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/dialogs/guide.py"/>
@@ -2689,6 +2773,66 @@
     <location filename="../../app/dialogs/import_tree.py"/>
     <source>{program}: {file}</source>
     <translation>{program}：{file}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Add</source>
+    <translation>添加</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Chats in which this is known</source>
+    <translation>在哪些对话中告知</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Fact</source>
+    <translation>内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Forget</source>
+    <translation>忘记</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>In all chats</source>
+    <translation>所有对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Models read these sentences before each chat that is not temporary. Nothing else is remembered.</source>
+    <translation>模型在每个非临时对话开始前读取这些句子。除此之外不记住任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Nothing is remembered about you.</source>
+    <translation>没有记住任何关于你的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Proposed fact</source>
+    <translation>提出的内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Refuse</source>
+    <translation>拒绝</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Remember</source>
+    <translation>记住</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Something to remember</source>
+    <translation>要记住的内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>The model proposes:</source>
+    <translation>模型提出：</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -3257,6 +3401,46 @@
     <location filename="../../app/dialogs/models_dialog.py"/>
     <source>Thinking</source>
     <translation>思考</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Add files…</source>
+    <translation>添加文件…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Files</source>
+    <translation>文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Model of new chats</source>
+    <translation>新对话的模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Project “{name}”</source>
+    <translation>项目“{name}”</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Search a folder instead…</source>
+    <translation>改为搜索文件夹…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>The loaded model</source>
+    <translation>已载入的模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>These collections are searched for each question.</source>
+    <translation>每个问题都会搜索这些集合。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Up to {most} files of text, which the model reads before each chat, and only once.</source>
+    <translation>最多 {most} 个文本文件，模型在每个对话开始前读取，且只读一次。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
@@ -6323,6 +6507,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>After a chat, when it has nothing else to do, the model proposes facts about you. It is told only those that you approve under Edit → Memory…. Models with fewer than 0.9 billion parameters propose nothing.</source>
+    <translation>对话结束后空闲时，模型会提出一些关于你的内容。只有你在“编辑 → 记忆…”中同意的内容才会告诉模型。参数少于 9 亿的模型不会提出。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>After this many minutes without use, the model is removed from memory; the next message loads it again. 0: never. Automatic: after 10 minutes where memory is short, otherwise never.</source>
     <translation>闲置达到此分钟数后将模型移出内存；下一条消息会重新加载它。0：从不。自动：内存紧张时为 10 分钟，否则从不。</translation>
   </message>
@@ -7139,8 +7328,10 @@
     <location filename="../../app/dialogs/chat_panel.py"/>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/guide.py"/>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
     <location filename="../../app/dialogs/model_options.py"/>
     <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/dialogs/project_dialog.py"/>
     <location filename="../../app/dialogs/settings_dialog.py"/>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
     <location filename="../../app/dialogs/source_dialog.py"/>
@@ -7164,11 +7355,24 @@
     <translation>无结果</translation>
   </message>
   <message>
+    <location filename="../../app/composer/chat_model_line.py"/>
+    <location filename="../../app/control/draft_files.py"/>
+    <source>Use it</source>
+    <translation>使用它</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chat_model_line.py"/>
+    <location filename="../../app/control/smaller_model_controller.py"/>
+    <source>Use {model}</source>
+    <translation>改用 {model}</translation>
+  </message>
+  <message>
     <location filename="../../app/composer/chips.py"/>
     <location filename="../../app/composer/queued_message.py"/>
     <location filename="../../app/composer/tray.py"/>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
+    <location filename="../../app/dialogs/project_dialog.py"/>
     <location filename="../../app/transcript/summary_box.py"/>
     <source>Remove</source>
     <translation>移除</translation>
@@ -7232,7 +7436,9 @@
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
     <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Memory</source>
     <translation>内存</translation>
@@ -7254,6 +7460,13 @@
     <location filename="../../app/state/prompt.py"/>
     <source>{used:,} of {n_ctx:,} tokens of context used</source>
     <translation>上下文已用 {used:,} / {n_ctx:,} 个词元</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/composer/switch_button.py"/>
+    <location filename="../../app/state/projects.py"/>
+    <source>{n} collections</source>
+    <extracomment>n = 1: {n} collection</extracomment>
+    <translation><numerusform>{n} 个集合</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/composer/tool_question.py"/>
@@ -7285,6 +7498,8 @@
     <location filename="../../app/control/message_controller.py"/>
     <location filename="../../app/control/model_controller.py"/>
     <location filename="../../app/dialogs/collections_dialog.py"/>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <location filename="../../app/dialogs/project_dialog.py"/>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
     <location filename="../../app/notice.py"/>
     <source>Undo</source>
@@ -7343,6 +7558,12 @@
     <translation><numerusform>{n} 条消息</numerusform></translation>
   </message>
   <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Read again</source>
+    <translation>重新读取</translation>
+  </message>
+  <message>
     <location filename="../../app/control/status_controller.py"/>
     <location filename="../../app/transcript/message_actions.py"/>
     <source>Try again</source>
@@ -7393,6 +7614,14 @@
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Save</source>
     <translation>保存</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <location filename="../../app/state/projects.py"/>
+    <source>{n} files</source>
+    <extracomment>n = 1: {n} file</extracomment>
+    <translation><numerusform>{n} 个文件</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/dialogs/import_tree.py"/>
@@ -7620,6 +7849,11 @@
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
+    <source>New chat here</source>
+    <translation>在此新建对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
     <source>New folder…</source>
     <translation>新建文件夹…</translation>
   </message>
@@ -7632,6 +7866,11 @@
     <location filename="../../app/sidebar/chat_list.py"/>
     <source>Pin</source>
     <translation>置顶</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>Project…</source>
+    <translation>项目…</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
@@ -7902,6 +8141,28 @@
     <location filename="../../app/state/persona.py"/>
     <source>“{name}” is built in. Choose another name.</source>
     <translation>“{name}”是内置角色。请换一个名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/projects.py"/>
+    <source>instructions</source>
+    <translation>指令</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/projects.py"/>
+    <source>settings</source>
+    <translation>设置</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/state/projects.py"/>
+    <source>{n} chats no longer have what “{name}” gives its chats: {contents}.</source>
+    <extracomment>n = 1: The chat no longer has what “{name}” gives its chats: {contents}.</extracomment>
+    <translation><numerusform>{n} 个对话不再带有“{name}”的内容：{contents}。</numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/state/projects.py"/>
+    <source>{n} chats now have what “{name}” gives its chats: {contents}.</source>
+    <extracomment>n = 1: The chat now has what “{name}” gives its chats: {contents}.</extracomment>
+    <translation><numerusform>{n} 个对话现在带有“{name}”的内容：{contents}。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/state/prompt.py"/>
