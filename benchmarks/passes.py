@@ -1,9 +1,10 @@
 """Speed of passes that are computed in two ways, in turn on the same tokens.
 
     python -m benchmarks.passes graph [--model M …] [--depths 256 4096] [--tokens 1 8 512] [--threads N] [--runs N]
-    python -m benchmarks.passes products|head --model M [--depths 16] [--tokens 1 2 4 8 16 128] …
+    python -m benchmarks.passes products|low-bits|head --model M [--depths 16] [--tokens 1 2 4 8 16 128] …
 
 `graph`: llama.cpp and our own graph. `products`: ik_llama.cpp's matrix products and ours, with the whole output head.
+`low-bits`: llama.cpp's products of Q1_0, Q2_0, TQ1_0 and TQ2_0 and ours.
 `head`: ik_llama.cpp with all of the output head and with its upper bits (docs/output-head.md). Passes of up to 64
 tokens compute logits for every token, longer ones only for the last, as prompts are read. A ratio above 1 means that
 the second way is faster; other programs only ever make passes slower, so that the fastest pass says most.
@@ -19,21 +20,24 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks.command import benchmark_parser, print_json
 from engine.commands.terminal import notes_to_stderr
 from engine.loading.libraries import backend
 from engine.machine import default_threads
 from engine.run_subprocess import start_with_environment
+from engine.runtime.capi.own_code import ProductSet
 from engine.runtime.contexts import ContextOptions
 from engine.runtime.ik.library import native
 from engine.runtime.ik.runtime import IkModel, IkRuntime
 from engine.runtime.interface import Runtime, prefill
+from engine.runtime.llama.library import native as llama_native
 from engine.stop import StopFlag
 
 MOST_WITH_LOGITS = 64  # tokens
-LONGEST = {"graph": 512, "products": 128, "head": 128}  # tokens of a pass of these libraries
-TOKENS = {"graph": [1, 8, 512], "products": [1, 2, 4, 8, 16, 128], "head": [1, 2, 3, 4]}
+LONGEST = {"graph": 512, "products": 128, "low-bits": 512, "head": 128}  # tokens of a pass of these libraries
+TOKENS = {"graph": [1, 8, 512], "products": [1, 2, 4, 8, 16, 128], "low-bits": [1, 8, 64], "head": [1, 2, 3, 4]}
 
 RunPass = Callable[[list[int], int], object]  # computes tokens, with so many rows of logits
 
@@ -116,21 +120,33 @@ def open_graph(path: Path, context: ContextOptions) -> Iterator[list[Way]]:
 def open_products(path: Path, context: ContextOptions) -> Iterator[list[Way]]:
     """Load the model with ik_llama.cpp, whose products cannot read weights laid out for the rough output head."""
     library, own = backend("ik"), native()
-    if own is None or not own.products:
-        sys.exit(
-            "This computer has none of our products: they are for Linux on x86 with AVX2, and set-up compiles them."
-        )
-    replace = own.code.chickadee_products_replace
     with (
         closing(library.load(path, rough=False)) as model,
         closing(library.target(model, context, StopFlag())) as target,
     ):
-        run = reading(target)
+        yield with_products(target, own.products if own else None, own and own.code.chickadee_products_replace)
 
-        def with_products(ours: bool) -> RunPass:
-            return lambda tokens, rows: (replace(ours), run(tokens, rows))
 
-        yield [Way("theirs", target, with_products(False)), Way(own.products.name, target, with_products(True))]
+@contextmanager
+def open_low_bits(path: Path, context: ContextOptions) -> Iterator[list[Way]]:
+    """Load the model with llama.cpp."""
+    library, own = backend("llama"), llama_native()
+    with closing(library.load(path)) as model, closing(library.target(model, context, StopFlag())) as target:
+        yield with_products(target, own.products if own else None, own and own.code.chickadee_llama_replace)
+
+
+def with_products(target: Runtime, products: ProductSet | None, replace: Any) -> list[Way]:
+    """Return passes with the library's products and with ours, which `replace(True)` lets compute."""
+    if products is None:
+        sys.exit(
+            "This computer has none of our products: they are for Linux on x86 with AVX2, and set-up compiles them."
+        )
+    run = reading(target)
+
+    def computed(ours: bool) -> RunPass:
+        return lambda tokens, rows: (replace(ours), run(tokens, rows))
+
+    return [Way("theirs", target, computed(False)), Way(products.name, target, computed(True))]
 
 
 @contextmanager
@@ -146,7 +162,7 @@ def open_head(path: Path, context: ContextOptions) -> Iterator[list[Way]]:
         yield [Way("whole", target, with_head(True)), Way("upper bits", target, with_head(False))]
 
 
-OPENED = {"graph": open_graph, "products": open_products, "head": open_head}
+OPENED = {"graph": open_graph, "products": open_products, "low-bits": open_low_bits, "head": open_head}
 
 
 def reading(target: Runtime) -> RunPass:

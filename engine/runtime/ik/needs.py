@@ -23,7 +23,8 @@ X86 = ("avx2", "fma", "f16c", "popcnt")
 # have these instructions.
 ARM = ("asimddp",)
 
-# Numbers of ggml_type that certainly mean the same in both projects, which number new types independently.
+# Numbers of ggml_type that certainly mean the same in both projects, which number new types independently. Q1_0 (41)
+# means the same too, but is left out: with our products llama.cpp takes half as long (docs/products.md).
 F32 = 0
 SAME_TYPES = {F32, 1, 2, 3, *range(6, 9), *range(10, 15), *range(16, 24), *range(24, 31), 39}
 
