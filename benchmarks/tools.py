@@ -213,11 +213,11 @@ def summary(name: str, runs: Sequence[Run]) -> dict[str, Any]:
 
 def main() -> None:
     parser = benchmark_parser("tools", __doc__)
-    parser.add_argument("--tasks", type=int, default=40, help="number of tasks (default: 40)")
+    parser.add_argument("--tasks", type=int, default=40, help="number of tasks, of all kinds (default: 40)")
     parser.add_argument("--ctx", type=int, default=4096, help="limit of the context in tokens (default: 4096)")
     options = parser.parse_args()
     raw, tasks = read_tasks()
-    tasks, source = tasks[: options.tasks], tools_over(raw)
+    tasks, source = tasks[:: max(1, len(tasks) // options.tasks)], tools_over(raw)
     rows = [summary("scripted", [do(task, source, scripted(task)) for task in tasks])]
     with closing(Engine()) as engine:
         engine.load(Load(0, str(options.model), n_ctx=options.ctx))

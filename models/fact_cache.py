@@ -29,7 +29,7 @@ class CachedFacts(msgspec.Struct, frozen=True):
 
 
 # By path. Raise the version when `Facts` changes, or the reasons to refuse a header: files are then read again.
-FILES = Store("model-facts", 8, dict[str, CachedFacts], most_bytes=64 << 20, former=("model-facts.json",))
+FILES = Store("model-facts", 9, dict[str, CachedFacts], most_bytes=64 << 20, former=("model-facts.json",))
 
 
 class FactCache:

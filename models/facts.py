@@ -52,6 +52,7 @@ class Facts:
         special: token ids of beginning, end and end of turn; -1 if the file does not name one.
         own_drafter: that the model includes layers that draft its next tokens, or why they cannot be used; None if it
             was made without.
+        tools: whether its chat template tells the model of tools, as those of models do that were trained with tools.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Facts:
     tokens: int = 0
     special: tuple[int, ...] = (-1, -1, -1)
     own_drafter: Sentence | None = None
+    tools: bool = False
 
     @property
     def has_template(self) -> bool:
@@ -102,6 +104,7 @@ def facts_of(headers: Sequence[Header]) -> Facts:
         vocabulary=vocabulary,
         tokens=tokens,
         own_drafter=_own_drafter(headers),
+        tools="tools" in str(first.metadata.get(TEMPLATE, "")),
         special=tuple(_number(first, f"tokenizer.ggml.{name}_token_id") for name in SPECIAL),
     )
 

@@ -2931,6 +2931,16 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
+    <source>It is small: expect many wrong calls.</source>
+    <translation>模型较小：错误的调用会很多。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>It was not trained with tools: expect some wrong calls.</source>
+    <translation>没有受过使用工具的训练：会有一些错误的调用。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
     <source>Italian</source>
     <translation>意大利语</translation>
   </message>
@@ -3083,6 +3093,11 @@
     <location filename="../../app/dialogs/model_details.py"/>
     <source>thinking first</source>
     <translation>先思考再回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>trained to use them</source>
+    <translation>受过使用工具的训练</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -6705,11 +6720,6 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>Tools</source>
-    <translation>工具</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Unload when idle</source>
     <translation>闲置时卸载</translation>
   </message>
@@ -7648,6 +7658,12 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>Speculative decoding</source>
     <translation>推测解码</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Tools</source>
+    <translation>工具</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
