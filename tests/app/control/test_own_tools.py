@@ -14,7 +14,6 @@ from app.tools.own import BUILT_IN
 from app.tools.tool import ToolResult
 from app.wiring import Chickadee
 
-
 BIRDS = ("owls", "wrens", "larks", "crows", "swans", "gulls", "finches", "robins")
 
 
