@@ -154,6 +154,18 @@ def test_the_first_page_of_a_table_overwritten(path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("table", ["chats", "folders"])
+def test_damage_of_what_each_start_reads_is_met_at_once(path: Path, table: str) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    data, size = pages_of(path)
+    data[(root - 1) * size : root * size] = b"\xff" * size
+    path.write_bytes(data)
+    store, recovery = recovered(path)
+    assert recovery.messages == CHATS * TURNS
+    store.close()
+
+
 def test_damage_of_the_word_index_alone_is_repaired(path: Path) -> None:
     with closing(ChatStore(path)) as store, store.connection() as db:
         db.execute("INSERT INTO message_index (message_index) VALUES ('delete-all')")
