@@ -83,7 +83,7 @@ COMMANDS = (
     Command("chat", "again", mark("Re&generate"), ("Ctrl+R",)),
     Command("chat", "think", mark("&Think before answering"), ("Ctrl+Shift+T",)),
     Command("chat", "use_collections", mark("&Use collections…"), ("Ctrl+Shift+D",), "collections"),
-    Command("chat", "use_tools", mark("&Choose tools…"), ("Ctrl+Shift+U",), "tools"),
+    Command("chat", "use_tools", mark("&Choose tools…"), ("Ctrl+T",), "tools"),
     Command("chat"),
     Command("chat", "next_chat", mark("&Next chat"), ("Ctrl+Tab", "Ctrl+PgDown")),
     Command("chat", "previous_chat", mark("&Previous chat"), ("Ctrl+Shift+Tab", "Ctrl+PgUp")),

@@ -31,6 +31,7 @@ RELATED = {
     "again": mark("try again retry redo another answer"),
     "think": mark("reasoning thoughts"),
     "use_collections": mark("documents folders knowledge RAG"),
+    "use_tools": mark("functions calculator plugins agents web search"),
     "chat_options": mark("system prompt role character temperature sampling"),
     "rename_chat": mark("title name"),
     "sum_up": mark("summary summarise summarize shorten compress context"),

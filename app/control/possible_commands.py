@@ -22,6 +22,10 @@ def allow_what_is_possible(window: Window, open_chats: OpenChats, engine: Engine
     def answered() -> bool:
         return any(message.role == "assistant" for message in open_chats.current.messages)
 
+    def thinking() -> bool:
+        answer = open_chats.current.answer
+        return answer is not None and answer.thinking
+
     def stored() -> bool:
         return written() and not open_chats.current.temporary
 
@@ -34,7 +38,7 @@ def allow_what_is_possible(window: Window, open_chats: OpenChats, engine: Engine
         (stored, ("rename_chat", "first_line", "pin_chat", "delete_chat")),
         (some_chats, ("export_all", "next_chat", "previous_chat")),
         (lambda: not window.find_bar.isHidden(), ("find_next", "find_previous")),
-        (lambda: open_chats.current.busy, ("answer_now",)),
+        (thinking, ("answer_now",)),
         (lambda: engine.state.model is not None and has_choice(engine.state.model.thinking), ("think",)),
         (lambda: in_text("isUndoAvailable"), ("undo",)),
         (lambda: in_text("isRedoAvailable"), ("redo",)),

@@ -926,6 +926,11 @@
   </message>
   <message>
     <location filename="../../app/commands/related_words.py"/>
+    <source>functions calculator plugins agents web search</source>
+    <translation>函数 计算器 插件 智能体 联网 搜索</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
     <source>help manual documentation</source>
     <translation>帮助 手册 说明 文档</translation>
   </message>

@@ -215,6 +215,13 @@ def test_menus_grey_what_cannot_be_done(chickadee: Chickadee, ask: Ask, qtbot: Q
     assert actions["delete_chat"].isEnabled()
     assert actions["again"].isEnabled()
     menu.aboutToHide.emit()
+    ask(chickadee, "slow")
+    qtbot.waitUntil(lambda: chickadee.open_chats.current.answer is not None)
+    menu.aboutToShow.emit()
+    assert not actions["answer_now"].isEnabled()  # the answer has no thought that could end
+    menu.aboutToHide.emit()
+    chickadee.window.commands.run("stop")
+    qtbot.waitUntil(lambda: not chickadee.open_chats.current.busy)
 
 
 def test_the_edit_menu_undoes_cuts_copies_and_pastes(chickadee: Chickadee, qtbot: QtBot) -> None:

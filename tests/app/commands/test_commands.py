@@ -31,6 +31,12 @@ def test_no_key_means_two_things() -> None:
     assert len(names) == len(set(names))
 
 
+def test_no_key_is_one_of_an_input_method() -> None:
+    """IBus takes these for characters by their numbers, for emoji, and to switch between languages."""
+    taken = {"Ctrl+Shift+U", "Ctrl+;", "Ctrl+.", "Ctrl+Space", "Ctrl+Shift+Space"}
+    assert [command.name for command in COMMANDS if taken.intersection(command.keys)] == []
+
+
 def test_no_key_means_two_things_in_one_place() -> None:
     assert {key.area for key in FOCUS_KEYS} == set(FOCUS_AREAS)
     for area in FOCUS_AREAS:
