@@ -40,7 +40,7 @@ def seeing(folder: Path, kind: str) -> Path:
     return model
 
 
-@pytest.fixture(scope="module", params=["mlp", "gemma3", "qwen2vl_merger"])
+@pytest.fixture(scope="module", params=[pytest.param("mlp", marks=pytest.mark.slow), "gemma3", "qwen2vl_merger"])
 def loaded_seeing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with loaded_from(seeing(tmp_path_factory.mktemp("vision"), request.param), "llama") as engine:
         yield engine
