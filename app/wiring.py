@@ -24,6 +24,7 @@ from app.control.find_controller import FindController
 from app.control.import_controller import ImportController
 from app.control.import_export_controller import ImportExportController
 from app.control.indexing_controller import IndexingController
+from app.control.memory_controller import MemoryController
 from app.control.message_controller import MessageController
 from app.control.model_controller import ModelController
 from app.control.notification_controller import NotificationController
@@ -33,6 +34,7 @@ from app.control.page_controller import PageController
 from app.control.palette_controller import PaletteController
 from app.control.possible_commands import allow_what_is_possible
 from app.control.preparation_controller import PreparationController
+from app.control.project_controller import ProjectController
 from app.control.quick_controller import QuickController
 from app.control.retriever import Retriever
 from app.control.room_controller import RoomController
@@ -46,7 +48,6 @@ from app.control.status_controller import StatusController
 from app.control.storage_controller import StorageController
 from app.control.summary_controller import SummaryController
 from app.control.title_controller import TitleController
-from app.control.tool_servers_controller import ToolServersController
 from app.control.tools_controller import ToolsController
 from app.control.unsaved_controller import UnsavedController
 from app.control.welcome_controller import WelcomeController
@@ -83,6 +84,7 @@ class Intervals:
     patience: int = 3_000  # until an engine is killed that does not stop; an answer normally ends within 100 ms
     read_ahead: int = 300  # a user who leafs through the chats does not want each one read ahead
     title: int = 2_000  # after an answer, so that a user who goes on at once is asked nothing of the engine before
+    memory: int = 20_000  # without a question, after which a chat counts as over
     links: int = 400  # after the last letter, until links in the message are looked for
     save_text: int = 500  # text typed in this time may be lost if the program is killed
     speech: int = 2_000  # between two announcements of an answer's sentences to a screen reader
@@ -159,13 +161,16 @@ class Chats:
         drafts.files.download_wanted.connect(models.controller.download)
         upkeep = Upkeep(store.path, window, intervals.upkeep, intervals.upkeep_retry)
         self.list = ChatListController(window, open_chats, engine, chat, upkeep)
+        self.projects = ProjectController(
+            window, open_chats, engine, self.list, known_collections, models.controller, values
+        )
         self.import_export = ImportExportController(window, open_chats, self.list)
-        self.tool_servers = ToolServersController(settings, engine, open_chats, self.desk)
         self.snippets = SnippetController(window, folders.data / SNIPPETS)
         self.options = ChatOptionsController(window, open_chats, engine, values, Personas(store))
         self.screenshot = ScreenshotController(window, drafts)
         self.pages = PageController(window, open_chats, drafts, values, intervals.links)
         self.titles = TitleController(window, open_chats, engine, self.list, values, intervals.title)
+        self.memory = MemoryController(window, open_chats, engine, values, intervals.memory)
         self.summaries = SummaryController(window, open_chats, engine, self.messages, values, intervals.title)
         self.model = ChatModelController(window, open_chats, engine, models.controller)
         self.find = FindController(window, open_chats)
@@ -192,7 +197,8 @@ class Chats:
         """
         parts = (
             self.tools, self.quick, self.window_state, self.list, self.find, self.importing, self.import_export,
-            self.palette, self.drafts, self.collections, self.storage, self.notifications, self.tool_servers,
+            self.palette, self.drafts, self.collections, self.storage, self.notifications,
+            self.projects,
         )  # fmt: skip
         for part in parts:
             part.close()

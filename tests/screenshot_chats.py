@@ -8,6 +8,7 @@ from app.store.chat import Chat, ChatMessage, Speaker
 from app.store.chat_store import ChatStore
 
 DAY = 86_400.0
+MODEL = "SmolLM2 135M Instruct"
 LONG_TITLE = (
     "A very long title of a chat about what to do with the garden in early spring, when it still freezes at night"
 )
@@ -81,6 +82,10 @@ def fill(store: ChatStore) -> dict[str, str]:
         for number, text in enumerate(turns):
             parent = messages[-1].id if messages else None
             role: Speaker = "assistant" if number % 2 else "user"
-            messages.append(ChatMessage(chat.id, parent, role, text, created_at=now - age + number, stop_reason="end"))
+            model = MODEL if role == "assistant" else ""
+            message = ChatMessage(
+                chat.id, parent, role, text, created_at=now - age + number, stop_reason="end", model=model
+            )
+            messages.append(message)
         store.save(Chat(chat.title, chat.id, chat.created_at, chat.updated_at, messages[-1].id), messages)
     return ids

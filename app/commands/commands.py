@@ -40,6 +40,7 @@ class Command:
 
 COMMANDS = (
     Command("file", "new_chat", mark("&New chat"), ("Ctrl+N",), "new"),
+    Command("file", "new_project_chat", mark("New chat in this pro&ject"), ()),
     Command("file", "new_temporary_chat", mark("New tem&porary chat"), ("Ctrl+Shift+N",)),
     Command("file", "ask", mark("Quic&k question…"), ()),
     Command("file", "attach", mark("&Attach files…"), ("Ctrl+Shift+I",), "attach", mark("Attach files")),
@@ -75,6 +76,7 @@ COMMANDS = (
     Command("edit", "palette", mark("&Search chats, commands and settings…"), ("Ctrl+K",)),
     Command("edit", "write", mark("&Write a message"), ("Ctrl+L", "/")),
     Command("edit", "snippets", mark("P&rompt snippets…"), ()),
+    Command("edit", "memory", mark("M&emory…"), ()),
     Command("edit"),
     Command("edit", "copy_answer", mark("Copy last &answer"), ("Ctrl+Shift+A",)),
     Command("edit", "copy_code", mark("Copy last &code"), ("Ctrl+Shift+C",)),
@@ -94,6 +96,7 @@ COMMANDS = (
     Command("chat", "sum_up", mark("Su&m up the oldest messages"), ()),
     Command("chat", "pin_chat", mark("Pin &or unpin chat"), ("Ctrl+Shift+P",)),
     Command("chat", "new_folder", mark("New &folder"), ()),
+    Command("chat", "project", mark("Pro&ject…"), ()),
     Command("chat", "delete_chat", mark("&Delete chat"), ("Ctrl+Shift+Backspace",)),
     Command("view", "sidebar", mark("&Chats"), ("Ctrl+B",), "sidebar", mark("Show or hide the chat list")),
     Command("view", "engine", mark("En&gine monitor"), ("Ctrl+E",)),

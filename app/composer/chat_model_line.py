@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from app.look.live import Live
 from app.look.sheet import Button, label
 from app.look.theme import SIZES
-from app.words import mark, tr
+from app.words import tr
 
 
 class ChatModelLine(Live, QWidget):
@@ -23,10 +23,10 @@ class ChatModelLine(Live, QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("chatModel")
-        self._model, self._here, self._remote = "", False, False
+        self._model, self._here, self._remote, self._wanted = "", False, False, False
         self.text = label("progressText", self)
         self.text.setWordWrap(False)
-        self.button = Button(self, mark("Switch back"), self.switch_requested.emit, "quiet")
+        self.button = Button(self, "", self.switch_requested.emit, "quiet")
         row = QHBoxLayout(self)
         row.setContentsMargins(SIZES.gap, 0, SIZES.gap, 0)
         row.setSpacing(0)
@@ -36,18 +36,22 @@ class ChatModelLine(Live, QWidget):
         self.apply_look()
         self.hide()
 
-    def show_model(self, model: str, here: bool, remote: bool = False) -> None:
+    def show_model(self, model: str, here: bool, remote: bool = False, wanted: bool = False) -> None:
         """Name the chat's model; `here` is whether its file is on this computer. "" hides the line.
 
-        For a `remote` model it is whether its server is still in the list of models.
+        For a `remote` model it is whether its server is still in the list of models. A chat that was not answered yet
+        has a `wanted` model.
         """
-        self._model, self._here, self._remote = model, here, remote
+        self._model, self._here, self._remote, self._wanted = model, here, remote, wanted
         self.retranslate()
         self.setVisible(bool(model))
 
     def retranslate(self) -> None:
         was = tr("This chat last used {model}", model=self._model)
+        was = tr("This project uses {model}", model=self._model) if self._wanted else was
         gone = tr("{was} (server removed)", was=was) if self._remote else tr("{was} (not on this computer)", was=was)
         self.text.setText(f"{was} ·" if self._here else gone)
-        self.button.setAccessibleName(tr("Switch back to {model}", model=self._model))
+        self.button.setText(tr("Use it") if self._wanted else tr("Switch back"))
+        name = tr("Use {model}", model=self._model) if self._wanted else tr("Switch back to {model}", model=self._model)
+        self.button.setAccessibleName(name)
         self.button.setVisible(self._here)

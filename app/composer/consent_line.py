@@ -20,7 +20,7 @@ class ConsentLine(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("notice")
-        self._host = ""
+        self._asked = ("", "", False)
         self.text = label("noticeText", self)
         self.refuse_button = Button(self, mark("Do not send"), self.refused.emit, "quiet")
         self.agree_button = Button(self, mark("Send"), self.agreed.emit)
@@ -32,15 +32,25 @@ class ConsentLine(QFrame):
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
         self.hide()
 
-    def ask(self, host: str) -> None:
-        """Ask whether the server `host` may read the open chat; "" hides the question."""
-        if host == self._host:
+    def ask(self, host: str, project: str = "", facts: bool = False) -> None:
+        """Ask whether the server `host` may read the open chat; "" hides the question.
+
+        The chat begins with what the `project` of this name has, and with `facts` about the user.
+        """
+        if (host, project, facts) == self._asked:
             return
-        self._host = host
+        self._asked = host, project, facts
         question = mark(
             "Send this chat to {host}? The server will then read the chat's messages, files and instructions."
         )
-        self.text.say(lambda: tr(question, host=host))
+        also = mark("It will also read the instructions and files of the project “{project}”.")
+        known = mark("It will also read what you let models remember about you.")
+
+        def words() -> str:
+            more = [tr(also, project=project)] if project else []
+            return " ".join([tr(question, host=host), *more, *([tr(known)] if facts else [])])
+
+        self.text.say(words)
         self.setVisible(bool(host))
         if host:
             announce(self, self.text.text())  # the focus stays where it is: no other key consents

@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from app.sidebar.search_view import SearchRunner
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
+from app.state.projects import NO_PROJECT, moved_words
 from app.store.chat import Chat, Folder
 from app.store.message_search import Search
 from app.store.upkeep import run_upkeep
@@ -179,15 +181,42 @@ class ChatListController(QObject):
         """Create a folder that contains these chats, and let the user type its name in the list."""
 
         def added(folder: Folder) -> None:
-            self.do(lambda: self._open_chats.move(chat_ids, folder.id))
+            self.move(list(chat_ids), folder.id)
             self._rename_in_place(folder.id)
 
         self.do(lambda: self._open_chats.add_folder(tr("New folder")), added)
 
+    def move(self, chat_ids: Sequence[str], folder_id: str | None) -> None:
+        """Move the chats into the folder, None into none; say what that changes for them, with an undo."""
+        chats, projects = self._open_chats, self._open_chats.projects
+        before = {chat.id: chat for chat in chats.chats() if chat.id in chat_ids and chat.folder_id != folder_id}
+
+        def undo() -> None:
+            for id, chat in before.items():
+                if any(now.id == id and now.folder_id == folder_id for now in chats.chats()):
+                    self.do(partial(chats.move, [id], chat.folder_id))
+
+        def moved(_: None) -> None:
+            places = {chat.folder_id for chat in before.values()}
+            old = projects.of(Chat(folder_id=places.pop())) if len(places) == 1 else NO_PROJECT
+            new = projects.of(Chat(folder_id=folder_id))
+            if moved_words(old, new, len(before)):
+                self._window.notice.post_undo(lambda: moved_words(old, new, len(before)), undo)
+
+        self.do(lambda: chats.move(chat_ids, folder_id), moved)
+
     def delete_folder(self, folder_id: str) -> None:
+        had = self._open_chats.projects.of_folder(folder_id)
+
         def deleted(folder: Folder, chat_ids: list[str]) -> None:
+            self._engine.idle.forget(folder_id)
+
+            def words() -> str:
+                kept = tr("The folder “{name}” was deleted. Its chats are still here.", name=folder.name)
+                return " ".join(filter(None, (kept, moved_words(had, NO_PROJECT, len(chat_ids)))))
+
             self._window.notice.post_undo(
-                lambda: tr("The folder “{name}” was deleted. Its chats are still here.", name=folder.name),
+                words,
                 lambda: self.do(lambda: self._open_chats.restore_folder(folder, chat_ids)),
             )
 
@@ -310,7 +339,7 @@ class ChatListController(QObject):
             "rename": lambda: self.rename(ids[0], value),
             "pin": lambda: self.do(lambda: self._open_chats.pin(ids)),
             "unpin": lambda: self.do(lambda: self._open_chats.pin(ids, pinned=False)),
-            "move": lambda: self.do(lambda: self._open_chats.move(ids, value)),
+            "move": lambda: self.move(ids, value),
             "new_folder": lambda: self.new_folder(ids),
             "delete": lambda: self.delete(ids),
             "fold": lambda: self.do(lambda: self._open_chats.fold(ids[0], value)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -38,7 +39,11 @@ class ChatModelController(QObject):
         window.consent.agreed.connect(self._agree)
         window.consent.refused.connect(self._refuse)
         open_chats.follow_current(
-            self._update, open_chats.entry_changed, open_chats.phase_changed, open_chats.branch_changed
+            self._update,
+            open_chats.entry_changed,
+            open_chats.phase_changed,
+            open_chats.branch_changed,
+            open_chats.options_changed,
         )
         engine.state.phase_changed.connect(lambda _state: self._update())
         models.on_disk.changed.connect(self._look_again)
@@ -49,18 +54,27 @@ class ChatModelController(QObject):
         Show the question whether the chat may be sent to a server too, while it waits for an answer.
         """
         conversation = self._open_chats.current
-        self._window.consent.ask(conversation.asked_host)
-        chat = conversation.chat
-        if not conversation.messages or is_in_use(chat, self._engine.state):
+        project, begins = conversation.project, conversation.beginning_id
+        self._window.consent.ask(conversation.asked_host, project.name if begins else "", bool(project.facts))
+        chat = self._chat
+        if is_in_use(chat, self._engine.state):
             self._shown = None
             self._line.show_model("", here=False)
         elif (chat.model, chat.model_path) != self._shown:
             self._shown = chat.model, chat.model_path
             self._look_again()
 
+    @property
+    def _chat(self) -> Chat:
+        """The open chat's entry; a chat without messages has its project's model."""
+        conversation = self._open_chats.current
+        if conversation.messages:
+            return conversation.chat
+        return replace(conversation.chat, model=conversation.project.model, model_path=conversation.project.model_path)
+
     def _look_again(self) -> None:
         """Look for the file in a thread, because a disk may be slow."""
-        chat, known = self._open_chats.current.chat, self._models.on_disk.paths
+        chat, known = self._chat, self._models.on_disk.paths
         if self._shown == (chat.model, chat.model_path):
             self._background.run(lambda: find_model(chat, known), lambda path: self._show(chat, path))
 
@@ -72,7 +86,7 @@ class ChatModelController(QObject):
             return
         self._offered = path
         remote = remote_model(path_of(chat.model_path)) is not None
-        self._line.show_model(chat.model, here=path is not None, remote=remote)
+        self._line.show_model(chat.model, here=path is not None, remote=remote, wanted=not chat.leaf_id)
 
     def _switch(self) -> None:
         if self._offered is not None:

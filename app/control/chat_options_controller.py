@@ -15,7 +15,7 @@ from app.state.engine_state import EngineState
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
 from app.window import Window
-from app.words import UiText, mark, tr
+from app.words import UiText, current_text, mark, tr
 from common.failures import Failure
 from engine.protocol.events import ThinkingControls
 from engine.protocol.requests import ThinkingEffort, ThinkingOptions
@@ -60,7 +60,7 @@ class ChatOptionsController(QObject):
 
     def show_options(self) -> None:
         """Show the open chat's options in the window's header and in the panel."""
-        options, name = self._options, ""
+        options, name, project = self._options, "", self._open_chats.current.project
         try:
             name = self._personas.name_of(options.persona)
             if self.panel is not None:
@@ -70,7 +70,9 @@ class ChatOptionsController(QObject):
         except Failure as failure:
             if self.panel is not None:
                 self.panel.problem.say(failure.sentence)
-        self._window.header.show_persona(name or ((lambda: tr("Changed")) if options.values else ""))
+        own: UiText = name or ((lambda: tr("Changed")) if options.values else "")
+        inside = project.name if project.contents() else ""
+        self._window.header.show_persona(lambda: " · ".join(filter(None, (inside, current_text(own)))))
 
     def _grey(self) -> None:
         """Grey out what the server that answers does not do."""

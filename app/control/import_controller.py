@@ -13,7 +13,7 @@ from app.control.import_export_controller import ImportExportController
 from app.dialogs.import_dialog import ImportDialog
 from app.look.sheet import OneDialog
 from app.services.background import Background
-from app.store.importing import Preview, preview
+from app.store.importing import Choice, Preview, preview
 from app.store.readers.neutral import ENDINGS
 from app.store.readers.places import Source, found_sources
 from app.store.transfer import Stopped, TransferProgress
@@ -94,8 +94,12 @@ class ImportController(QObject):
     def _show(self, previewed: Preview, chosen: bool, progress: TransferProgress) -> None:
         for problem in previewed.problems:
             log.warning("%s", problem.log_text)
-        if progress is self._progress and self._dialog.open is not None:
-            self._dialog.open.show_preview(previewed, chosen)
+        if progress is not self._progress or self._dialog.open is None:
+            return
+        self._dialog.open.show_preview(previewed, chosen)
+        if chosen and previewed.folders and not previewed.chats:  # a project without chats: nothing to choose from
+            self._dialog.close()
+            self._import_export.import_choices([Choice(previewed.source)])
 
     def _read(self, progress: TransferProgress) -> None:
         if progress is self._progress:

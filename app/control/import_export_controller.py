@@ -18,7 +18,7 @@ from app.services.background import Background
 from app.services.pdf import pdf_of
 from app.state.open_chats import OpenChats
 from app.store.chat import Chat
-from app.store.exchange import Exported, Exporter, exporters
+from app.store.exchange import Exported, Exporter, JsonExporter, exporters
 from app.store.formats import file_name
 from app.store.importing import Choice, import_chats, undo_import
 from app.store.merging import Imported
@@ -49,6 +49,9 @@ class ImportExportController(QObject):
         self._progress_timer.timeout.connect(self._show_progress)
         window.sidebar.list.action_requested.connect(
             lambda what, ids, _folder: self.ask_export(ids) if what == "export" else None
+        )
+        window.sidebar.list.action_requested.connect(
+            lambda what, ids, _value: self.ask_export_project(ids[0]) if what == "export_folder" else None
         )
         window.sidebar.task.stop.clicked.connect(lambda: self._progress.stop())
         bind = window.commands.bind
@@ -93,6 +96,15 @@ class ImportExportController(QObject):
         dialog.fileSelected.connect(
             lambda path: self.export(chat_ids, path, by_filter.get(dialog.selectedNameFilter(), EXPORTERS[0]))
         )
+
+    def ask_export_project(self, folder_id: str) -> None:
+        """Let the user choose a file for a folder's chats and for what they begin with."""
+        exporter = JsonExporter(folder_id)
+        chats = [chat.id for chat in self._chats(None) if chat.folder_id == folder_id]
+        name = file_name(self._open_chats.projects.of_folder(folder_id).name)
+        mode = QFileDialog.FileMode.AnyFile
+        dialog = self._window.files.ask("export", tr("Export the project"), tr(exporter.name(len(chats))), mode, name)
+        dialog.fileSelected.connect(lambda path: self.export(chats, path, exporter))
 
     # --- the work ---------------------------------------------------------------------------------------------------
 
@@ -180,7 +192,7 @@ class ImportExportController(QObject):
 
     def _imported(self, imported: Imported) -> None:
         self._show_changed(imported)
-        if imported.added or imported.changed:
+        if imported.added or imported.changed or imported.folders:
             self._offer_undo(imported)
         else:
             self._window.notice.post(lambda: _imported_text(imported), milliseconds=NOTICE_MS)
@@ -251,4 +263,6 @@ def _imported_text(imported: Imported) -> str:
         if imported.changed:
             sentences.append(tr_n("{n} chat was updated.", "{n} chats were updated.", len(imported.changed)))
         return " ".join(sentences)
+    if imported.folders:
+        return tr_n("{n} folder was imported.", "{n} folders were imported.", len(imported.folders))
     return tr("All these chats are already here.") if imported.same else tr("There are no chats in this file.")

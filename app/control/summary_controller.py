@@ -155,7 +155,7 @@ class SummaryController(QObject):
         old = old_turns(messages, tokens, pinned, model.n_ctx) if same and (full or not run.done) else None
         if old is not None:
             most = most_written(model.n_ctx)
-            self._engine.idle.sum_up(run.conversation, old.question(), most, partial(self._written, run, old))
+            self._engine.idle.ask(run.conversation, old.question(), most, partial(self._written, run, old))
         elif run.done:
             self._finish(run)
         else:

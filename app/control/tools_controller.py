@@ -18,10 +18,7 @@ from app.words import mark, tr
 
 
 class ToolsController(QObject):
-    """Controller of the command `use_tools`, and of the question that a call waits for.
-
-    A chat in the background whose call waits for the user stays unread until it is opened.
-    """
+    """Controller of the command `use_tools`, and of the question that a call of the open chat waits for."""
 
     def __init__(self, window: Window, open_chats: OpenChats, desk: ToolDesk, own: OwnToolWork) -> None:
         super().__init__(window)

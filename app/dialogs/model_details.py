@@ -16,6 +16,7 @@ from models.licences import licence_name
 
 Details = tuple[tuple[str, str], ...]  # lines of a card: what, and the text
 HUB = "huggingface.co"
+SMALL = 1_000_000_000  # weights, from which on most calls of tools are right (docs/notes/tools.md)
 # Languages of the catalogue by their ISO 639 codes, in the user's language: fonts for all scripts may be missing.
 LANGUAGES = {
     "ar": mark("Arabic"), "bn": mark("Bengali"), "cs": mark("Czech"), "da": mark("Danish"),
@@ -47,6 +48,7 @@ def details_of(choice: Choice, verdict: Verdict | None) -> Details:
         (tr("Good at"), _strengths(entry) if entry else ""),
         (tr("Model"), _header_words(entry, facts)),
         (tr("Chat template"), _template(facts) if facts else ""),
+        (tr("Tools"), _tools(facts) if facts else ""),
         (tr("Recommended settings"), _sampling(entry) if entry else ""),
         (tr("Speculative decoding"), _drafting(entry, facts)),
         (tr("Own drafter"), _own_drafter(model)),
@@ -109,6 +111,13 @@ def weights(number: int) -> str:
 
 def _template(facts: Facts) -> str:
     return tr("its own") if facts.has_template else tr("none; ChatML is used")
+
+
+def _tools(facts: Facts) -> str:
+    """Return what to expect of the model in chats where tools are switched on."""
+    if facts.parameters < SMALL:
+        return tr("It is small: expect many wrong calls.")
+    return tr("trained to use them") if facts.tools else tr("It was not trained with tools: expect some wrong calls.")
 
 
 def _sampling(entry: CatalogueEntry) -> str:

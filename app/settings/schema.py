@@ -68,6 +68,12 @@ WINDOW = (
         choices=(("ask", mark("Ask me")), ("on", mark("By itself")), ("off", mark("Never"))),
     ),
     Setting(
+        "window", "memory", "choice", "off", mark("Memory"),
+        mark("After a chat, when it has nothing else to do, the model proposes facts about you. It is told only those "
+             "that you approve under Edit → Memory…. Models with fewer than 0.9 billion parameters propose nothing."),
+        choices=(("off", mark("Off")), ("on", mark("On"))),
+    ),
+    Setting(
         "window", "read_pages", "choice", "on", mark("Offer to read linked pages"),
         mark("A link in your message gets a button that reads the page and attaches its text. Chickadee connects "
              "only when you press the button."),

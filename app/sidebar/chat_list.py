@@ -73,6 +73,11 @@ def chat_menu(parent: QWidget, row: Row, rows: Sequence[Row], folders: Sequence[
 def folder_menu(parent: QWidget, row: Row) -> QMenu:
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    _add(menu, tr("New chat here"), MenuAction("new_chat_in", [row.id]))
+    _add(menu, tr("Project…"), MenuAction("project", [row.id]))
+    menu.addSeparator()
+    _add(menu, tr("Export…"), MenuAction("export_folder", [row.id]))
+    menu.addSeparator()
     _add(menu, tr("Rename"), MenuAction("edit_name", [row.id]), keys_in("list", "rename"))
     _add(menu, tr("Delete folder, keep its chats"), MenuAction("delete_folder", [row.id]), keys_in("list", "delete"))
     return menu

@@ -101,8 +101,8 @@ class ChatModel(QAbstractListModel):
     """Qt model of `rows`; `action_requested` carries an action, the ids of chats or of one folder, and a value.
 
     The value of `move` is the folder's id, None for no folder; of `rename` and `rename_folder` the new name; of `fold`
-    True to collapse, False to expand. The actions `open`, `delete`, `export`, `pin`, `unpin`, `new_folder` and
-    `delete_folder` have none.
+    True to collapse, False to expand. The actions `open`, `delete`, `export`, `pin`, `unpin`, `new_folder`,
+    `delete_folder`, `export_folder`, `new_chat_in` and `project` have none.
     """
 
     action_requested = Signal(str, list, object)

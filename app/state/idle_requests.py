@@ -1,4 +1,4 @@
-"""Requests to the engine beside the answers: counts, reading ahead, titles, summaries, reports. Knows no Qt.
+"""Requests to the engine beside the answers: counts, reading ahead, titles, other questions, reports. Knows no Qt.
 
 Whoever waits for one is told: a callback is called once, with None if there is no answer.
 """
@@ -21,7 +21,7 @@ from engine.protocol import events, requests
 CountCallback = Callable[[events.Counted | None], object]
 TitleCallback = Callable[[str | None], object]
 NO_MODEL = Sentence.of("no_model.loaded")
-SummaryCallback = Callable[[str | Sentence | None], object]
+AnswerCallback = Callable[[str | Sentence | None], object]
 OTHER_WORK = ("cancelled", "no_model")  # codes of failures after which the same request may succeed later
 
 
@@ -33,7 +33,7 @@ class IdleRequests:
 
     def __init__(self, client: EngineClient, model: EngineModel, busy: Callable[[], bool]) -> None:
         self._client, self._model, self._busy = client, model, busy
-        self._summing_up = 0  # id of the request for a summary
+        self._asked = 0  # id of the request of `ask`
         self._read: tuple[object, ...] | None = None  # the state of the chat that the engine was last told to read
 
     def count(self, texts: tuple[str, ...], conversation: Conversation, done: CountCallback) -> None:
@@ -64,15 +64,15 @@ class IdleRequests:
         tools = self._model.tools_of(conversation)
         self._send(requests.Title(0, messages, conversation.cache_id, most, thinking, tools), heard)
 
-    def sum_up(
-        self, conversation: Conversation, question: tuple[requests.Message, ...], most: int, done: SummaryCallback
+    def ask(
+        self, conversation: Conversation, question: tuple[requests.Message, ...], most: int, done: AnswerCallback
     ) -> None:
         """Have an idle engine answer `question`, whose beginning is the chat's, in at most `most` tokens.
 
         `done` gets the answer, None if the engine has other work, which cuts the answer short, or why it failed.
         """
         host = self._model.state.host
-        if self._busy() or (host and not conversation.may_leave_for(host)):
+        if self._busy() or self._asked or (host and not conversation.may_leave_for(host)):
             done(None)
             return
         options = self._model.options_for(conversation)
@@ -84,6 +84,7 @@ class IdleRequests:
             thinking=replace(options.generate.thinking, mode="off"),
             max_tokens=most,
             chat=conversation.cache_id,
+            beginning=conversation.beginning_id,
             background=True,
             tools=self._model.tools_of(conversation),
             tool_choice="none",
@@ -94,16 +95,16 @@ class IdleRequests:
             if isinstance(event, events.Text):
                 pieces.append(event.text)
             elif isinstance(event, events.Finished | events.Failed):
-                self._summing_up = 0
+                self._asked = 0
                 done(_outcome(event, "".join(pieces)))
 
         self.forget_read()
-        self._summing_up = self._send(request, heard)
+        self._asked = self._send(request, heard)
 
     def cut_short(self) -> None:
-        """Stop a summary that is being written."""
-        if self._summing_up:
-            self._client.cancel(self._summing_up)
+        """Stop the answer to `ask` that is being written."""
+        if self._asked:
+            self._client.cancel(self._asked)
 
     def read_ahead(self, conversation: Conversation) -> None:
         """Let an idle engine read this chat ahead, because the user opened the chat and may continue it.

@@ -12,9 +12,8 @@ from app.state.prompt import beginning_of
 from app.store.chat import Chat, Folder
 from app.store.chat_store import ChatStore
 from app.store.project_store import Fact, ProjectFile, ProjectStore
+from app.words import listed, tr, tr_n
 from common.store import digest
-
-MOST_FILES = 50  # of one project
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,13 @@ class Project:
         """Text that the model reads before everything else, equal in all chats of the folder; may be ""."""
         return beginning_of(self.instructions, [file.attachment for file in self.files], self.facts)
 
+    def contents(self) -> list[str]:
+        """Return what the chats have of their folder, in words."""
+        words = [tr("instructions")] if self.instructions else []
+        words += [tr_n("{n} file", "{n} files", len(self.files))] if self.files else []
+        words += [tr_n("{n} collection", "{n} collections", len(self.collections))] if self.collections else []
+        return [*words, tr("settings")] if self.options.values.keys() - {PROMPT} else words
+
     @cached_property
     def digest(self) -> str:
         """Identity of the beginning; "" if there is none."""
@@ -49,6 +55,32 @@ class Project:
 
 
 NO_PROJECT = Project()
+
+
+def moved_words(before: Project, after: Project, n: int) -> str:
+    """Return what moving `n` chats from one folder to another changes for them; "" for nothing."""
+    lines = []
+    if before.contents():
+        lines.append(
+            tr_n(
+                "The chat no longer has what “{name}” gives its chats: {contents}.",
+                "{n} chats no longer have what “{name}” gives its chats: {contents}.",
+                n,
+                name=before.name,
+                contents=listed(before.contents()),
+            )
+        )
+    if after.contents():
+        lines.append(
+            tr_n(
+                "The chat now has what “{name}” gives its chats: {contents}.",
+                "{n} chats now have what “{name}” gives its chats: {contents}.",
+                n,
+                name=after.name,
+                contents=listed(after.contents()),
+            )
+        )
+    return " ".join(lines)
 
 
 class Projects:
@@ -94,7 +126,7 @@ class Projects:
         self._read_files(folder_id)
 
     def drop_files(self, folder_id: str, ids: Iterable[str]) -> list[ProjectFile]:
-        """Remove files from a folder and return them; `put_files` brings them back, behind the others."""
+        """Remove files from a folder and return them; `put_files` brings them back to their places."""
         wanted = set(ids)
         dropped = [file for file in self.of_folder(folder_id).files if file.id in wanted]
         self._store.delete_files(file.id for file in dropped)

@@ -61,7 +61,7 @@ def clean_title(answer: str, messages: Sequence[ChatMessage]) -> str:
     if not any(map(str.isalpha, title)) or len(title) > LONGEST or len(title.split()) > MOST_WORDS:
         return ""
     chat = "\n".join(message.content for message in messages)
-    return "" if CHATTER.match(title) or not _roots(title) & _roots(chat) else title
+    return "" if CHATTER.match(title) or not roots(title) & roots(chat) else title
 
 
 def _unquoted(title: str) -> str:
@@ -72,7 +72,7 @@ def _unquoted(title: str) -> str:
     return inside.rstrip(QUOTES[title[0]]) if title[0] not in inside[:-1] else title
 
 
-def _roots(text: str) -> set[str]:
+def roots(text: str) -> set[str]:
     """Return what shows that two texts speak of the same: the beginnings of words, and pairs of Chinese signs."""
     folded = text.casefold()
     words = {word[:ROOT] for word in re.findall(r"[^\W\d_]{3,}", folded)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterable
 
 from app.attachments.attachment import estimated_tokens
@@ -40,6 +41,7 @@ class ToolDesk:
         self._open_chats, self._engine, self._settings = open_chats, engine, settings
         engine.model.offer_tools = self.offer
         open_chats.answer_wanted.connect(engine.submit)
+        open_chats.phase_changed.connect(self._mark_waiting)
 
     def close(self) -> None:
         """Stop all calls, because the window closes."""
@@ -97,6 +99,12 @@ class ToolDesk:
         return Offer(conversation.chat.id, tuple(tools), by_name, rule_for, remember, room, choice)
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _mark_waiting(self, conversation: Conversation) -> None:
+        """Mark a chat in the background as unread while a call in it waits for the user."""
+        asks = conversation.round is not None and conversation.round.asked is not None
+        if asks and conversation is not self._open_chats.current and conversation.chat.unread_at is None:
+            conversation.update_entry(unread_at=time.time())
 
     @property
     def _n_ctx(self) -> int:

@@ -27,6 +27,7 @@ from app.store.formats import (
     html_of,
     markdown_of,
 )
+from app.store.project_store import ProjectStore
 from app.store.transfer import TransferProgress
 from app.words import mark
 from common.failures import system_failures
@@ -41,10 +42,15 @@ class Exported:
     path: Path
 
 
+@dataclass(frozen=True)
 class JsonExporter:
-    """Exporter to one file of our JSON, with the folders of the chats; the file can be imported again."""
+    """Exporter to one file of our JSON, with the folders of the chats; the file can be imported again.
 
-    extension = ".json"
+    What a folder's chats begin with is in the file if all chats are exported, or for the folder `project`.
+    """
+
+    project: str = ""
+    extension: str = ".json"
 
     def name(self, _chat_count: int) -> str:
         """Return the marked name of the format for this many chats, with its filter for file dialogs."""
@@ -58,11 +64,17 @@ class JsonExporter:
         """Write these chats of the store, or all, to `target`. Raises Failure and Stopped."""
         with contextlib.closing(ChatStore(store)) as source, _written(target) as file:
             chats = _chosen(source, chat_ids)
-            used = {chat.folder_id for chat in chats}
+            used = {self.project, *(chat.folder_id for chat in chats)}
             folders = [folder for folder in source.folders() if chat_ids is None or folder.id in used]
             moment = datetime.now().astimezone().isoformat(timespec="seconds")
             file.write(f'{{"format": "{FORMAT}", "version": {VERSION}, "exported_at": "{moment}",\n'.encode())
-            file.write(b'"folders": [\n' + b",\n".join(map(encode_folder, folders)) + b'],\n"chats": [')
+            files = ProjectStore(source).files
+            whole = {folder.id for folder in folders if chat_ids is None or folder.id == self.project}
+            entries = [
+                encode_folder(each, [file.attachment for file in files(each.id)] if each.id in whole else None)
+                for each in folders
+            ]
+            file.write(b'"folders": [\n' + b",\n".join(entries) + b'],\n"chats": [')
             for number, chat in enumerate(_with_progress(chats, progress)):
                 file.write((b",\n" if number else b"\n") + encode_chat(chat, source.messages(chat)))
             file.write(b"]}\n")

@@ -8,7 +8,7 @@ import json
 import math
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from html import escape
@@ -16,9 +16,10 @@ from typing import Any, cast
 
 import msgspec
 
-from app.attachments.attachment import Attachment
+from app.attachments.attachment import Attachment, clean_name
 from app.store.calls import Call, calls_of
 from app.store.chat import Chat, ChatMessage, Folder, storable
+from app.store.project_store import MOST_FILES, ProjectFile
 from app.store.tree import Tree, chosen_from
 from app.words import tr, worded
 from common.sentences import decode_sentence
@@ -70,9 +71,16 @@ def encode_chat(chat: Chat, messages: Iterable[ChatMessage]) -> bytes:
     return msgspec.json.encode(entry)
 
 
-def encode_folder(folder: Folder) -> bytes:
-    """Return one entry of "folders" as JSON, without what the folder's chats begin with."""
-    return msgspec.json.encode(replace(folder, options="", collections="", model="", model_path=""))
+def encode_folder(folder: Folder, files: Sequence[Attachment] | None = None) -> bytes:
+    """Return one entry of "folders" as JSON; without `files`, also without all else that the folder's chats begin with.
+
+    Collections and the model's path are left out: they name the user's folders. So are facts about the user.
+    """
+    entry = {"id": folder.id, "name": folder.name, "created_at": folder.created_at, "folded": folder.folded}
+    if files is not None:
+        packed = [msgspec.to_builtins(replace(file, path="")) for file in files]
+        entry |= {"options": folder.options, "model": folder.model, "files": packed}
+    return msgspec.json.encode(entry)
 
 
 def decode_chat(raw: object, now: float) -> tuple[Chat, list[ChatMessage]]:
@@ -103,11 +111,26 @@ def decode_chat(raw: object, now: float) -> tuple[Chat, list[ChatMessage]]:
     return chat, list(messages.values())
 
 
-def decode_folder(raw: object, now: float) -> Folder:
-    """Return the folder; raise ValueError with the mistake."""
-    folder = msgspec.convert(_identified(_cleaned(raw)), Folder)
-    name, created_at = line(folder.name) or "?", moment(folder.created_at, now)
-    return Folder(name, folder.id, created_at, folder.folded)
+def decode_folder(raw: object, now: float) -> tuple[Folder, list[ProjectFile]]:
+    """Return the folder and the files that its chats begin with; raise ValueError with the mistake.
+
+    Nothing in the file says what is read of this computer: the folder's files have no paths, and it has no collections.
+    """
+    entry = _identified(_cleaned(raw))
+    folder = msgspec.convert(entry, Folder)
+    folder = replace(
+        folder,
+        name=line(folder.name) or "?",
+        created_at=moment(folder.created_at, now),
+        collections="",
+        model=line(folder.model),
+        model_path="",
+    )
+    files = msgspec.convert(entry.get("files", []), tuple[Attachment, ...])
+    if len(files) > MOST_FILES or any(file.picture or not file.text for file in files):
+        raise ValueError("a project has too many files, or one without text")
+    plain = [replace(file, name=clean_name(file.name), path="", places=(), sent=None) for file in files]
+    return folder, [ProjectFile(folder.id, file) for file in plain]
 
 
 def _entry(message: ChatMessage) -> dict[str, Any]:

@@ -12,10 +12,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.store.chat import Folder
 from app.store.chat_store import ChatStore
 from app.store.merging import Imported, Merging, undo_changes
-from app.store.readers.json_file import ImportableChat
+from app.store.readers.json_file import ImportableChat, ImportableFolder
 from app.store.readers.neutral import Program
 from app.store.readers.places import Source
 from app.store.readers.sources import read_source
@@ -45,20 +44,21 @@ class ListedChat:
 class Preview:
     """The chats of a source, the latest first, and the failures of those that cannot be read.
 
-    `program` is None if the source has no chats that show it.
+    `program` is None if the source has no chats that show it. `folders` is the number of folders.
     """
 
     source: Source
     program: Program | None
     chats: tuple[ListedChat, ...] = ()
     problems: tuple[Failure, ...] = field(default=())
+    folders: int = 0
 
 
 def preview(source: Source, progress: TransferProgress) -> Preview:
     """Return what can be imported of a source, or the failure that nothing can. Raises Stopped."""
     chats: dict[str, ListedChat] = {}
     problems: list[Failure] = []
-    program = source.program
+    program, folders = source.program, 0
     try:
         for item in read_source(source, lambda share: progress.update(share, len(chats))):
             if isinstance(item, ImportableChat):
@@ -67,10 +67,12 @@ def preview(source: Source, progress: TransferProgress) -> Preview:
                 chats[chat.id] = ListedChat(chat.id, chat.title, chat.updated_at, len(item.messages))
             elif isinstance(item, Failure):
                 problems.append(item)
+            else:
+                folders += 1
     except Failure as failure:
         return Preview(source, program, problems=(failure,))
     ordered = sorted(chats.values(), key=lambda chat: chat.updated_at, reverse=True)
-    return Preview(source, program, tuple(ordered), tuple(problems))
+    return Preview(source, program, tuple(ordered), tuple(problems), folders)
 
 
 def import_chats(choices: Iterable[Choice], store: Path, progress: TransferProgress) -> Imported:
@@ -86,8 +88,8 @@ def import_chats(choices: Iterable[Choice], store: Path, progress: TransferProgr
                 progress.update((number + share) / len(all_choices), len(added))
 
             for item in read_source(choice.source, advance):
-                if isinstance(item, Folder):
-                    merging.add_folder(item)
+                if isinstance(item, ImportableFolder):
+                    merging.add_folder(item.folder, item.files)
                 elif isinstance(item, ImportableChat) and (choice.chat_ids is None or item.chat.id in choice.chat_ids):
                     merging.add(item.chat, item.messages)
                     added.append(item.chat.id)

@@ -33,6 +33,7 @@ from app.store.chat_store import (
 )
 from app.store.database import beside, failures
 from app.store.formats import SPACE
+from app.store.project_store import ProjectFile, write_files
 from app.store.upkeep import GAP_SECONDS, remove_deleted
 from common.failures import Failure
 
@@ -73,7 +74,7 @@ class Imported:
 
 
 class Step(msgspec.Struct):
-    """One line of the file in which an import is prepared: a chat with its messages, or at the end the folders.
+    """One line of the file in which an import is prepared: a chat with its messages, or at the end folders with files.
 
     `places` are the (folder id, chat id) pairs of the chats that the folders contain.
     """
@@ -81,6 +82,7 @@ class Step(msgspec.Struct):
     chat: Chat | None = None
     messages: list[ChatMessage] = []
     folders: list[Folder] = []
+    files: list[ProjectFile] = []
     places: list[tuple[str, str]] = []
 
 
@@ -91,6 +93,7 @@ class Merging:
         self._store = store
         self._path = beside(store.path, ".import-part")
         self._folders: list[Folder] = []
+        self._files: list[ProjectFile] = []
         self._places: list[tuple[str, str]] = []
         self._added: dict[str, None] = {}
         self._accepted = False
@@ -109,8 +112,10 @@ class Merging:
         if not self._accepted:
             self._store.with_connection(_remove_hidden)
 
-    def add_folder(self, folder: Folder) -> None:
+    def add_folder(self, folder: Folder, files: Iterable[ProjectFile]) -> None:
+        """Add a folder from the file, with what its chats begin with; one that is here already stays as it is."""
         self._folders.append(folder)
+        self._files += files
 
     def add(self, chat: Chat, messages: list[ChatMessage]) -> None:
         """Add a chat from the file: hide it in the store if it is new, else stage it."""
@@ -126,7 +131,7 @@ class Merging:
 
     def finish(self) -> Imported:
         """Accept the import, merge all of it, and return the numbers."""
-        self._stage(Step(folders=self._folders, places=self._places))
+        self._stage(Step(folders=self._folders, files=self._files, places=self._places))
         with failures(self._store.path):
             self._staged.flush()
             os.fsync(self._staged.fileno())
@@ -238,6 +243,7 @@ def _place(store: ChatStore, step: Step) -> None:
             if folder.id not in known:
                 db.execute("DELETE FROM folders WHERE id = ?", (folder.id,))
                 write_folder(db, folder)
+                write_files(db, [file for file in step.files if file.folder_id == folder.id])
     known |= {folder.id for folder in step.folders}
     places = [place for place in step.places if place[0] in known]
     for start in range(0, len(places), MOST_AT_ONCE):

@@ -5,32 +5,26 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import msgspec
 
 from app.attachments.attachment import Attachment
+from app.attachments.stamp import Stamp
 from app.store.chat import new_id
 from app.store.chat_store import ChatStore
 from common.log_format import kind_of
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """State of a file when it was read: its time of change in ns, its bytes, and the SHA-256 digest of its content."""
-
-    changed_at: int = 0
-    bytes: int = 0
-    digest: str = ""
+MOST_FILES = 50  # of one project
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectFile:
     """A file that the chats of a folder begin with, as it was read.
 
-    `path`: where the file is, as `path_text` writes it; "" for an imported one, which is never read again.
+    `path`: where the file is, as `path_text` writes it; "" for an imported one, which is never read again. `number`:
+    its place in the order of the folder's files; None behind all others.
     """
 
     folder_id: str
@@ -38,6 +32,7 @@ class ProjectFile:
     path: str = ""
     stamp: Stamp = field(default_factory=Stamp)
     id: str = field(default_factory=new_id)
+    number: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +55,7 @@ class ProjectStore:
         return self._store.with_connection(lambda db: read_files(db, folder_id))
 
     def save_files(self, files: Sequence[ProjectFile]) -> None:
-        """Insert these files behind the others, or replace those that are there, in their places."""
+        """Insert these files in their places, or replace those that are there."""
         with self._store.writing() as db:
             write_files(db, files)
 
@@ -87,28 +82,30 @@ FACTS = """SELECT text, folder_id, id FROM facts
     WHERE folder_id IS NULL OR folder_id IN (SELECT id FROM folders WHERE deleted_at IS NULL) ORDER BY number"""
 PUT_FACT = """INSERT INTO facts (id, folder_id, text) VALUES (?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET folder_id = excluded.folder_id, text = excluded.text"""
-FILES = "SELECT id, attachment, path, changed_at, bytes, digest FROM project_files WHERE folder_id = ? ORDER BY number"
-PUT_FILE = """INSERT INTO project_files (id, folder_id, attachment, path, changed_at, bytes, digest)
-    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET attachment = excluded.attachment, path = excluded.path,
+FILES = """SELECT id, number, attachment, path, changed_at, bytes, digest FROM project_files
+    WHERE folder_id = ? ORDER BY number"""
+PUT_FILE = """INSERT INTO project_files (number, id, folder_id, attachment, path, changed_at, bytes, digest)
+    VALUES (iif(:number IN (SELECT number FROM project_files), NULL, :number), :id, :folder_id, :attachment, :path,
+    :changed_at, :bytes, :digest) ON CONFLICT (id) DO UPDATE SET attachment = excluded.attachment, path = excluded.path,
     changed_at = excluded.changed_at, bytes = excluded.bytes, digest = excluded.digest"""
 
 
 def read_files(db: sqlite3.Connection, folder_id: str) -> list[ProjectFile]:
     """Return the files of a folder; one that cannot be read, from a damaged store, is left out."""
     files = []
-    for id, packed, path, *stamp in db.execute(FILES, (folder_id,)):
+    for id, number, packed, path, *stamp in db.execute(FILES, (folder_id,)):
         try:
             attachment = msgspec.json.decode(packed, type=Attachment)
         except (msgspec.DecodeError, ValueError) as error:  # its text may contain a piece of the file
             log.warning("a file of a project cannot be read: %s", kind_of(error))
             continue
-        files.append(ProjectFile(folder_id, attachment, path, Stamp(*stamp), id))
+        files.append(ProjectFile(folder_id, attachment, path, Stamp(*stamp), id, number))
     return files
 
 
 def write_files(db: sqlite3.Connection, files: Iterable[ProjectFile]) -> None:
     """Insert or replace files of a folder that is stored already; call this within a transaction."""
     for file in files:
-        stamp, packed = file.stamp, msgspec.json.encode(file.attachment).decode()
-        values = (file.id, file.folder_id, packed, file.path, stamp.changed_at, stamp.bytes, stamp.digest)
-        db.execute(PUT_FILE, values)
+        packed = {"attachment": msgspec.json.encode(file.attachment).decode()}
+        named = {name: getattr(file, name) for name in ("number", "id", "folder_id", "path")}
+        db.execute(PUT_FILE, named | packed | asdict(file.stamp))

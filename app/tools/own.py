@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from app.events import Event
-from app.tools.calculator import calculate
 from app.tools.tool import Effect, ToolInfo, ToolResult
 from app.words import mark
 
@@ -113,6 +111,8 @@ def at_once(work: Callable[[Mapping[str, Any]], ToolResult], later: Callable[[Ca
 
 def calculation(arguments: Mapping[str, Any]) -> ToolResult:
     """Return the result of the calculator."""
+    from app.tools.calculator import calculate  # not at the start of a window that calculates nothing
+
     expression = arguments["expression"]
     try:
         value = calculate(expression)
@@ -123,6 +123,8 @@ def calculation(arguments: Mapping[str, Any]) -> ToolResult:
 
 def present_time(arguments: Mapping[str, Any]) -> ToolResult:
     """Return the present date and time, in a time zone if one is named."""
+    from zoneinfo import ZoneInfo
+
     zone = str(arguments.get("timezone") or "").strip()
     try:
         now = datetime.now(ZoneInfo(zone)) if zone else datetime.now().astimezone()

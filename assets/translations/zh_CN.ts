@@ -621,8 +621,18 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>M&amp;emory…</source>
+    <translation>记忆(&amp;E)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>New &amp;folder</source>
     <translation>新建文件夹(&amp;F)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>New chat in this pro&amp;ject</source>
+    <translation>在此项目中新建对话(&amp;J)</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -693,6 +703,11 @@
     <location filename="../../app/commands/commands.py"/>
     <source>Previous result</source>
     <translation>上一个结果</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Pro&amp;ject…</source>
+    <translation>项目(&amp;J)…</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -1114,6 +1129,11 @@
   </message>
   <message>
     <location filename="../../app/composer/chat_model_line.py"/>
+    <source>This project uses {model}</source>
+    <translation>此项目使用 {model}</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chat_model_line.py"/>
     <source>{was} (not on this computer)</source>
     <translation>{was}（不在这台电脑上）</translation>
   </message>
@@ -1297,6 +1317,16 @@
   </message>
   <message>
     <location filename="../../app/composer/consent_line.py"/>
+    <source>It will also read the instructions and files of the project “{project}”.</source>
+    <translation>它还将读取项目“{project}”的指令和文件。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/consent_line.py"/>
+    <source>It will also read what you let models remember about you.</source>
+    <translation>它还将读取你允许模型记住的关于你的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/consent_line.py"/>
     <source>Send this chat to {host}? The server will then read the chat's messages, files and instructions.</source>
     <translation>要把这个对话发送给 {host} 吗？该服务器将读取其中的消息、文件和指令。</translation>
   </message>
@@ -1448,9 +1478,9 @@
   </message>
   <message numerus="yes">
     <location filename="../../app/composer/switch_button.py"/>
-    <source>{n} collections</source>
-    <extracomment>n = 1: {n} collection</extracomment>
-    <translation><numerusform>{n} 个集合</numerusform></translation>
+    <source>{n} tools</source>
+    <extracomment>n = 1: {n} tool</extracomment>
+    <translation><numerusform>{n} 个工具</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/composer/think_button.py"/>
@@ -1649,6 +1679,7 @@
   </message>
   <message>
     <location filename="../../app/control/collections_controller.py"/>
+    <location filename="../../app/control/project_controller.py"/>
     <source>Choose a folder with documents</source>
     <translation>选择存放文档的文件夹</translation>
   </message>
@@ -1755,11 +1786,6 @@
   </message>
   <message>
     <location filename="../../app/control/draft_files.py"/>
-    <source>Use it</source>
-    <translation>使用它</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/draft_files.py"/>
     <source>“{name}” has {count} pages without text; {n} of them were attached as pictures.</source>
     <translation>“{name}”有 {count} 页没有文字，其中 {n} 页已作为图片附上。</translation>
   </message>
@@ -1849,6 +1875,11 @@
   </message>
   <message>
     <location filename="../../app/control/import_export_controller.py"/>
+    <source>Export the project</source>
+    <translation>导出项目</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/import_export_controller.py"/>
     <source>Exporting… {percent}%, {chats} chats</source>
     <translation>正在导出… {percent}%，{chats} 个对话</translation>
   </message>
@@ -1914,6 +1945,28 @@
     <source>{n} chats were updated.</source>
     <extracomment>n = 1: {n} chat was updated.</extracomment>
     <translation><numerusform>更新了 {n} 个对话。</numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/import_export_controller.py"/>
+    <source>{n} folders were imported.</source>
+    <extracomment>n = 1: {n} folder was imported.</extracomment>
+    <translation><numerusform>已导入 {n} 个文件夹。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/memory_controller.py"/>
+    <source>Look…</source>
+    <translation>查看…</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/memory_controller.py"/>
+    <source>The fact was deleted.</source>
+    <translation>已删除这条内容。</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/memory_controller.py"/>
+    <source>The model proposes {n} facts about you to remember.</source>
+    <extracomment>n = 1: The model proposes {n} fact about you to remember.</extracomment>
+    <translation><numerusform>模型提出了 {n} 条关于你的内容，供记住。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/control/message_controller.py"/>
@@ -2155,6 +2208,53 @@
     <translation>llama.cpp 已就绪。</translation>
   </message>
   <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <source>Add files to the project</source>
+    <translation>向项目添加文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <source>Each chat begins with {tokens:,} tokens; the model has a context of {n_ctx:,}.</source>
+    <translation>每个对话以 {tokens:,} 个词元开始；模型的上下文为 {n_ctx:,} 个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <source>Each chat would begin with {tokens:,} tokens, but the model has a context of {n_ctx:,}, answers included. Remove files, or have a folder searched instead: then the model reads only what helps with a question.</source>
+    <translation>每个对话将以 {tokens:,} 个词元开始，但模型的上下文（含回答）只有 {n_ctx:,} 个。请移除一些文件，或改为搜索文件夹：这样模型只读取对问题有帮助的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <source>Its size is counted when a model is loaded.</source>
+    <translation>载入模型后会计算其长度。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <source>This chat is in no folder. A project is a folder: move the chat to one first.</source>
+    <translation>此对话不在任何文件夹中。项目就是文件夹：请先把对话移到一个文件夹。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <source>{done} of {all} files have been read…</source>
+    <translation>已读取 {all} 个文件中的 {done} 个…</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/project_controller.py"/>
+    <source>{n} files of “{name}” have changed since they were read.</source>
+    <extracomment>n = 1: {n} file of “{name}” has changed since it was read.</extracomment>
+    <translation><numerusform>“{name}”的 {n} 个文件在读取后有改动。</numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/control/project_controller.py"/>
+    <source>{n} files were removed.</source>
+    <extracomment>n = 1: {n} file was removed.</extracomment>
+    <translation><numerusform>已移除 {n} 个文件。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/project_files.py"/>
+    <source>A project can have {most} files; the others were not added.</source>
+    <translation>一个项目最多有 {most} 个文件；其余文件未添加。</translation>
+  </message>
+  <message>
     <location filename="../../app/control/quick_controller.py"/>
     <source>Ask…</source>
     <translation>提问…</translation>
@@ -2218,11 +2318,6 @@
     <location filename="../../app/control/smaller_model_controller.py"/>
     <source>Download {model} ({size})</source>
     <translation>下载 {model}（{size}）</translation>
-  </message>
-  <message>
-    <location filename="../../app/control/smaller_model_controller.py"/>
-    <source>Use {model}</source>
-    <translation>改用 {model}</translation>
   </message>
   <message>
     <location filename="../../app/control/snippet_controller.py"/>
@@ -2368,17 +2463,6 @@
     <source>The title is now “{title}”.</source>
     <translation>标题现在是“{title}”。</translation>
   </message>
-  <message numerus="yes">
-    <location filename="../../app/control/tool_servers_controller.py"/>
-    <source>{n} servers were added.</source>
-    <extracomment>n = 1: {n} server was added.</extracomment>
-    <translation><numerusform>已添加 {n} 个服务器。</numerusform></translation>
-  </message>
-  <message>
-    <location filename="../../app/control/tool_servers_controller.py"/>
-    <source>“{name}” was removed.</source>
-    <translation>“{name}”已移除。</translation>
-  </message>
   <message>
     <location filename="../../app/control/tools_controller.py"/>
     <source>Ask me again before tools act</source>
@@ -2510,6 +2594,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
+    <location filename="../../app/dialogs/project_dialog.py"/>
     <source>Collections</source>
     <translation>集合</translation>
   </message>
@@ -2602,7 +2687,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
-    <location filename="../../app/dialogs/tools_page.py"/>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
     <source>{action}: {name}</source>
     <translation>{action}：{name}</translation>
   </message>
@@ -2616,13 +2701,6 @@
     <source>{n} cannot be read</source>
     <extracomment>n = 1: {n} cannot be read</extracomment>
     <translation><numerusform>{n} 个无法读取</numerusform></translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/dialogs/collections_dialog.py"/>
-    <location filename="../../app/dialogs/storage_page.py"/>
-    <source>{n} files</source>
-    <extracomment>n = 1: {n} file</extracomment>
-    <translation><numerusform>{n} 个文件</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/dialogs/guide.py"/>
@@ -2700,6 +2778,66 @@
     <location filename="../../app/dialogs/import_tree.py"/>
     <source>{program}: {file}</source>
     <translation>{program}：{file}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Add</source>
+    <translation>添加</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Chats in which this is known</source>
+    <translation>在哪些对话中告知</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Fact</source>
+    <translation>内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Forget</source>
+    <translation>忘记</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>In all chats</source>
+    <translation>所有对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Models read these sentences before each chat that is not temporary. Nothing else is remembered.</source>
+    <translation>模型在每个非临时对话开始前读取这些句子。除此之外不记住任何内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Nothing is remembered about you.</source>
+    <translation>没有记住任何关于你的内容。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Proposed fact</source>
+    <translation>提出的内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Refuse</source>
+    <translation>拒绝</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Remember</source>
+    <translation>记住</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>Something to remember</source>
+    <translation>要记住的内容</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <source>The model proposes:</source>
+    <translation>模型提出：</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -2795,6 +2933,16 @@
     <location filename="../../app/dialogs/model_details.py"/>
     <source>Indonesian</source>
     <translation>印度尼西亚语</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>It is small: expect many wrong calls.</source>
+    <translation>模型较小：错误的调用会很多。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>It was not trained with tools: expect some wrong calls.</source>
+    <translation>没有受过使用工具的训练：会有一些错误的调用。</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -2950,6 +3098,11 @@
     <location filename="../../app/dialogs/model_details.py"/>
     <source>thinking first</source>
     <translation>先思考再回答</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <source>trained to use them</source>
+    <translation>受过使用工具的训练</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
@@ -3270,6 +3423,46 @@
     <translation>思考</translation>
   </message>
   <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Add files…</source>
+    <translation>添加文件…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Files</source>
+    <translation>文件</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Model of new chats</source>
+    <translation>新对话的模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Project “{name}”</source>
+    <translation>项目“{name}”</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Search a folder instead…</source>
+    <translation>改为搜索文件夹…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>The loaded model</source>
+    <translation>已载入的模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>These collections are searched for each question.</source>
+    <translation>每个问题都会搜索这些集合。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Up to {most} files of text, which the model reads before each chat, and only once.</source>
+    <translation>最多 {most} 个文本文件，模型在每个对话开始前读取，且只读一次。</translation>
+  </message>
+  <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
     <source>Any server with OpenAI's API: vLLM, SGLang, llama-server, Ollama, LM Studio, LiteLLM, or a hosted one. In each chat you are asked before the first message is sent there.</source>
     <translation>任何提供 OpenAI API 的服务器：vLLM、SGLang、llama-server、Ollama、LM Studio、LiteLLM 或托管服务。每个对话在首次向那里发送消息之前，都会先询问你。</translation>
@@ -3303,7 +3496,6 @@
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
     <source>Name</source>
     <translation>名称</translation>
   </message>
@@ -3319,7 +3511,6 @@
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
-    <location filename="../../app/dialogs/tools_page.py"/>
     <source>Test</source>
     <translation>测试</translation>
   </message>
@@ -3542,178 +3733,6 @@
     <location filename="../../app/dialogs/storage_page.py"/>
     <source>{files}, {size}</source>
     <translation>{files}，{size}</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
-    <source>A server of tools (MCP) is a program that you have installed, or an address. Enter the command that starts it, its address, or the JSON that its instructions give (“mcpServers”).</source>
-    <translation>工具服务器（MCP）是你安装的程序，或一个地址。请输入启动它的命令、它的地址，或其说明中给出的 JSON（“mcpServers”）。</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
-    <source>Add a tool server</source>
-    <translation>添加工具服务器</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
-    <source>Command, address or JSON</source>
-    <translation>命令、地址或 JSON</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
-    <source>Edit tool server</source>
-    <translation>编辑工具服务器</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
-    <source>Folders that it may also change</source>
-    <translation>还可以更改的文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
-    <source>Folders that it may read, one per line</source>
-    <translation>可以读取的文件夹，每行一个</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
-    <source>May use the network</source>
-    <translation>可以使用网络</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
-    <source>This command downloads the server when it starts, so that it needs the network.</source>
-    <translation>此命令在启动时下载服务器，因此需要网络。</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
-    <source>Variables or key, one NAME=value per line</source>
-    <translation>变量或密钥，每行一个 NAME=值</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
-    <source>What it is asked, and what the model sends it, goes to {host}.</source>
-    <translation>向它提出的请求以及模型发送给它的内容会传到 {host}。</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
-    <source>for example: Clock</source>
-    <translation>例如：时钟</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Add a tool server…</source>
-    <translation>添加工具服务器…</translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Add {n} servers of {program}</source>
-    <extracomment>n = 1: Add {n} server of {program}</extracomment>
-    <translation><numerusform>添加 {program} 的 {n} 个服务器</numerusform></translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Edit…</source>
-    <translation>编辑…</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Has no folders</source>
-    <translation>没有文件夹</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>It has ended, and is started again in a moment</source>
-    <translation>它已结束，稍后会再次启动</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Its tools take {tokens:,} tokens of your {n_ctx:,} in each chat that uses it.</source>
-    <translation>在每个使用它的对话中，它的工具占用 {n_ctx:,} 个词元中的 {tokens:,} 个。</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Log</source>
-    <translation>日志</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>May read {folders}</source>
-    <translation>可以读取 {folders}</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Press Test to see its tools</source>
-    <translation>按“测试”查看它的工具</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Running</source>
-    <translation>正在运行</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Servers give a model more tools. Each runs only while a chat uses it, may open only the folders that you name, and has no network unless you allow it. What it says is a stranger's text. You are asked before a tool acts.</source>
-    <translation>服务器为模型提供更多工具。每个服务器只在对话使用它时运行，只能打开你指定的文件夹，未经你允许不能使用网络。它说的话是陌生人的文字。工具执行操作前会先询问你。</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Start anyway</source>
-    <translation>仍然启动</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Starting…</source>
-    <translation>正在启动…</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Starts when a chat needs it</source>
-    <translation>对话需要时启动</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>The log is empty.</source>
-    <translation>日志为空。</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Tool servers (MCP)</source>
-    <translation>工具服务器（MCP）</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>Use {name}</source>
-    <translation>使用 {name}</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>may change {folders}</source>
-    <translation>可以更改 {folders}</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>may use the network</source>
-    <translation>可以使用网络</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>no network</source>
-    <translation>没有网络</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>only reads</source>
-    <translation>只读取</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>{name} only reads: do not ask me</source>
-    <translation>{name} 只读取：不必询问我</translation>
-  </message>
-  <message numerus="yes">
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>{n} cannot be used</source>
-    <extracomment>n = 1: {n} cannot be used</extracomment>
-    <translation><numerusform>{n} 个无法使用</numerusform></translation>
   </message>
 </context>
 <context>
@@ -6508,6 +6527,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>After a chat, when it has nothing else to do, the model proposes facts about you. It is told only those that you approve under Edit → Memory…. Models with fewer than 0.9 billion parameters propose nothing.</source>
+    <translation>对话结束后空闲时，模型会提出一些关于你的内容。只有你在“编辑 → 记忆…”中同意的内容才会告诉模型。参数少于 9 亿的模型不会提出。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>After this many minutes without use, the model is removed from memory; the next message loads it again. 0: never. Automatic: after 10 minutes where memory is short, otherwise never.</source>
     <translation>闲置达到此分钟数后将模型移出内存；下一条消息会重新加载它。0：从不。自动：内存紧张时为 10 分钟，否则从不。</translation>
   </message>
@@ -6619,8 +6643,20 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Off</source>
+    <translation>关闭</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Offer to read linked pages</source>
     <translation>提供读取链接的网页</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>On</source>
+    <translation>开启</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -7307,8 +7343,10 @@
     <location filename="../../app/dialogs/chat_panel.py"/>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/guide.py"/>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
     <location filename="../../app/dialogs/model_options.py"/>
     <location filename="../../app/dialogs/models_dialog.py"/>
+    <location filename="../../app/dialogs/project_dialog.py"/>
     <location filename="../../app/dialogs/settings_dialog.py"/>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
     <location filename="../../app/dialogs/source_dialog.py"/>
@@ -7332,12 +7370,24 @@
     <translation>无结果</translation>
   </message>
   <message>
+    <location filename="../../app/composer/chat_model_line.py"/>
+    <location filename="../../app/control/draft_files.py"/>
+    <source>Use it</source>
+    <translation>使用它</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/chat_model_line.py"/>
+    <location filename="../../app/control/smaller_model_controller.py"/>
+    <source>Use {model}</source>
+    <translation>改用 {model}</translation>
+  </message>
+  <message>
     <location filename="../../app/composer/chips.py"/>
     <location filename="../../app/composer/queued_message.py"/>
     <location filename="../../app/composer/tray.py"/>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
-    <location filename="../../app/dialogs/tools_page.py"/>
+    <location filename="../../app/dialogs/project_dialog.py"/>
     <location filename="../../app/transcript/summary_box.py"/>
     <source>Remove</source>
     <translation>移除</translation>
@@ -7401,7 +7451,9 @@
   </message>
   <message>
     <location filename="../../app/composer/status_line.py"/>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
     <location filename="../../app/panel/engine_panel.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Memory</source>
     <translation>内存</translation>
@@ -7426,10 +7478,10 @@
   </message>
   <message numerus="yes">
     <location filename="../../app/composer/switch_button.py"/>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <source>{n} tools</source>
-    <extracomment>n = 1: {n} tool</extracomment>
-    <translation><numerusform>{n} 个工具</numerusform></translation>
+    <location filename="../../app/state/projects.py"/>
+    <source>{n} collections</source>
+    <extracomment>n = 1: {n} collection</extracomment>
+    <translation><numerusform>{n} 个集合</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/composer/tool_question.py"/>
@@ -7461,8 +7513,9 @@
     <location filename="../../app/control/message_controller.py"/>
     <location filename="../../app/control/model_controller.py"/>
     <location filename="../../app/dialogs/collections_dialog.py"/>
+    <location filename="../../app/dialogs/memory_dialog.py"/>
+    <location filename="../../app/dialogs/project_dialog.py"/>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
-    <location filename="../../app/dialogs/tools_page.py"/>
     <location filename="../../app/notice.py"/>
     <source>Undo</source>
     <translation>撤销</translation>
@@ -7520,6 +7573,12 @@
     <translation><numerusform>{n} 条消息</numerusform></translation>
   </message>
   <message>
+    <location filename="../../app/control/project_controller.py"/>
+    <location filename="../../app/dialogs/project_dialog.py"/>
+    <source>Read again</source>
+    <translation>重新读取</translation>
+  </message>
+  <message>
     <location filename="../../app/control/status_controller.py"/>
     <location filename="../../app/transcript/message_actions.py"/>
     <source>Try again</source>
@@ -7552,7 +7611,6 @@
     <location filename="../../app/dialogs/server_dialog.py"/>
     <location filename="../../app/dialogs/snippet_form.py"/>
     <location filename="../../app/dialogs/storage_page.py"/>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Cancel</source>
@@ -7568,10 +7626,17 @@
   <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
     <location filename="../../app/dialogs/server_dialog.py"/>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Save</source>
     <translation>保存</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/collections_dialog.py"/>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <location filename="../../app/state/projects.py"/>
+    <source>{n} files</source>
+    <extracomment>n = 1: {n} file</extracomment>
+    <translation><numerusform>{n} 个文件</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/dialogs/import_tree.py"/>
@@ -7598,6 +7663,12 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>Speculative decoding</source>
     <translation>推测解码</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/model_details.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Tools</source>
+    <translation>工具</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/models_dialog.py"/>
@@ -7667,26 +7738,6 @@
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Delete permanently</source>
     <translation>永久删除</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <location filename="../../engine/protocol/settings.py"/>
-    <source>Off</source>
-    <translation>关闭</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <location filename="../../engine/protocol/settings.py"/>
-    <source>On</source>
-    <translation>开启</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/tools_page.py"/>
-    <location filename="../../app/settings/schema.py"/>
-    <source>Tools</source>
-    <translation>工具</translation>
   </message>
   <message>
     <location filename="../../app/markdown/code_view.py"/>
@@ -7819,6 +7870,11 @@
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
+    <source>New chat here</source>
+    <translation>在此新建对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
     <source>New folder…</source>
     <translation>新建文件夹…</translation>
   </message>
@@ -7831,6 +7887,11 @@
     <location filename="../../app/sidebar/chat_list.py"/>
     <source>Pin</source>
     <translation>置顶</translation>
+  </message>
+  <message>
+    <location filename="../../app/sidebar/chat_list.py"/>
+    <source>Project…</source>
+    <translation>项目…</translation>
   </message>
   <message>
     <location filename="../../app/sidebar/chat_list.py"/>
@@ -8101,6 +8162,28 @@
     <location filename="../../app/state/persona.py"/>
     <source>“{name}” is built in. Choose another name.</source>
     <translation>“{name}”是内置角色。请换一个名称。</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/projects.py"/>
+    <source>instructions</source>
+    <translation>指令</translation>
+  </message>
+  <message>
+    <location filename="../../app/state/projects.py"/>
+    <source>settings</source>
+    <translation>设置</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/state/projects.py"/>
+    <source>{n} chats no longer have what “{name}” gives its chats: {contents}.</source>
+    <extracomment>n = 1: The chat no longer has what “{name}” gives its chats: {contents}.</extracomment>
+    <translation><numerusform>{n} 个对话不再带有“{name}”的内容：{contents}。</numerusform></translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/state/projects.py"/>
+    <source>{n} chats now have what “{name}” gives its chats: {contents}.</source>
+    <extracomment>n = 1: The chat now has what “{name}” gives its chats: {contents}.</extracomment>
+    <translation><numerusform>{n} 个对话现在带有“{name}”的内容：{contents}。</numerusform></translation>
   </message>
   <message>
     <location filename="../../app/state/prompt.py"/>

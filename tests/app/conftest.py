@@ -144,6 +144,7 @@ def intervals() -> Intervals:
         read_ahead=10,
         links=20,
         title=20,
+        memory=20,
         save_text=20,
         settings_settled=20,
         save_window=20,

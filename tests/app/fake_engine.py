@@ -256,6 +256,10 @@ def answer_as_asked(request: requests.Generate, words: str, model: events.ModelI
         say(events.Text(request.id, "The partial answer"))
         time.sleep(0.2)
         end_as("SIGKILL", 0xC0000017)
+    elif "remembered" in words:
+        said = next(message.content for message in request.messages if message.role == "user")
+        say(events.Text(request.id, f"- The user said: {said}\nnone\n* The moon is made of cheese."))
+        finish(request, "end", 10)
     elif "ponder" in words:
         ponder(request)
     elif "slow" in words:

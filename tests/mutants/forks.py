@@ -51,7 +51,7 @@ def in_a_fork(work: Callable[[], str]) -> str:
 
 
 def test(session: pytest.Session, path: str, old: str, new: str, names: Sequence[str]) -> str:
-    """Run these tests over the mutated module, or all without names, and return the name of the first that failed, or ""."""
+    """Run these tests of the broken module, or all without names; return the name of the first that fails, or ""."""
     gc.unfreeze()  # what is frozen is not found
     whole = break_functions(path, old, new)
     if not whole and not break_constants(path, new):

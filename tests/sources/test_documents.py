@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from app.words import read_contexts
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), ROOT / "packaging" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_WORDS = 900  # words of README: two minutes
@@ -69,3 +71,38 @@ def test_the_list_of_benchmarks_has_every_program() -> None:
     )
     files = (ROOT / "benchmarks").glob("*.py")
     assert sorted(listed) == sorted(path.stem for path in files if "__main__" in path.read_text("utf-8"))
+
+
+# What the documents quote that is no text of the window: examples of what users write, answers, colours.
+EXAMPLES = {
+    "dark mode", "trash", "red", "Add up this receipt.", "What does this error say?",
+    "把小票上的金额加起来。", "这条错误说了什么？",
+}  # fmt: skip
+SURE = 6  # characters beside the values of a text
+GUIDES = ("guide", "troubleshooting", "pictures", "pictures.zh-CN", "server", "api")
+
+
+def test_what_a_guide_quotes_is_said_in_the_window() -> None:
+    """The guide named a button “Switch” that is called “Switch back”."""
+    wrong = {}
+    for name in GUIDES:
+        said = window_texts(1 if name.endswith("zh-CN") else 0)
+        parts = {part for quoted in quotations(prose(ROOT / "docs" / f"{name}.md")) for part in quoted}
+        wrong[name] = {part for part in parts - EXAMPLES if not any(text.fullmatch(part) for text in said)}
+    assert {name: parts for name, parts in wrong.items() if parts} == {}
+
+
+def quotations(text: str) -> Iterator[list[str]]:
+    """Yield quoted texts; “File → Quit” and “Connections: Never” are of two parts, and a menu's dots do not count."""
+    for quoted in re.findall(r"“([^”]{2,60})”", " ".join(text.split())):
+        yield [part.rstrip("…") for part in re.split(r" → |: ", quoted)]
+
+
+def window_texts(language: int) -> list[re.Pattern[str]]:
+    """Return patterns of the window's texts, without the marks of menus: English for 0, Chinese for 1."""
+    contexts = read_contexts(ROOT / "assets" / "translations" / "zh_CN.ts").values()
+    found = [[source, *forms][language] for texts in contexts for source, forms in texts.items()]
+    plain = [re.sub(r"\(&\w\)|&", "", text).rstrip("…") for text in found]
+    # A text of little but values would match every quotation.
+    sure = [text for text in plain if text and ("{" not in text or len(re.sub(r"{\w+}", "", text)) > SURE)]
+    return [re.compile(re.sub(r"\\\{\w+\\\}", ".+", re.escape(text))) for text in sure]

@@ -19,6 +19,7 @@ from typing import IO, Any
 from app.store.chat import Chat, ChatMessage, Folder
 from app.store.formats import FORMAT, VERSION, decode_chat, decode_folder
 from app.store.json_stream import LONGEST, JsonStream, NotJson
+from app.store.project_store import ProjectFile
 from app.store.readers import chatgpt, claude, llama_cpp, lm_studio, open_webui
 from app.store.readers.neutral import ImportedConversation, Program, chat_of
 from common.failures import Failure
@@ -38,7 +39,15 @@ class ImportableChat:
     messages: list[ChatMessage]
 
 
-def read_json(path: Path, advance: Advance) -> Iterator[Folder | ImportableChat]:
+@dataclass(frozen=True, slots=True)
+class ImportableFolder:
+    """A folder as it would be imported, and the files that its chats begin with."""
+
+    folder: Folder
+    files: list[ProjectFile]
+
+
+def read_json(path: Path, advance: Advance) -> Iterator[ImportableFolder | ImportableChat]:
     """Yield the folders and chats of a file; raise Failure with its mistake. `advance` is told the share read."""
     with _opened(path) as parts:
         whole, before = sum(size for _, size in parts), 0
@@ -48,7 +57,9 @@ def read_json(path: Path, advance: Advance) -> Iterator[Folder | ImportableChat]
             before += size
 
 
-def _read(path: Path, file: IO[bytes], before: int, whole: int, advance: Advance) -> Iterator[Folder | ImportableChat]:
+def _read(
+    path: Path, file: IO[bytes], before: int, whole: int, advance: Advance
+) -> Iterator[ImportableFolder | ImportableChat]:
     stream, number, ours, now = JsonStream(file), 0, False, time.time()
     rest: dict[str, Any] = {}
     try:
@@ -58,7 +69,7 @@ def _read(path: Path, file: IO[bytes], before: int, whole: int, advance: Advance
             elif key == "version" and ours:
                 _check_version(raw)
             elif key == "folders" and ours:
-                yield decode_folder(raw, now)
+                yield ImportableFolder(*decode_folder(raw, now))
             elif (key == "chats" and ours) or key == "":
                 number += 1
                 yield from _entry(raw, ours, now)

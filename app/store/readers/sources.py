@@ -9,17 +9,16 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from app.store.chat import Folder
 from app.store.json_stream import LONGEST
 from app.store.readers import gpt4all, jan, lm_studio, ollama, open_webui
 from app.store.readers.database import BEGINNING, opened, tables
-from app.store.readers.json_file import Advance, ImportableChat, importable, read_json
+from app.store.readers.json_file import Advance, ImportableChat, ImportableFolder, importable, read_json
 from app.store.readers.neutral import PROGRAMS, ImportedConversation, Program, object_of
 from app.store.readers.places import Source
 from common.failures import Failure, system_failures
 from common.files import read_small
 
-Item = Folder | ImportableChat | Failure
+Item = ImportableFolder | ImportableChat | Failure
 MOST_FILES = 100_000  # in one place
 
 

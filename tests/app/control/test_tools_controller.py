@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
@@ -12,7 +14,7 @@ from app.tools.choices import Choices
 from app.transcript.call_view import CallView
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate, Prepare
-from tests.app.conftest import Opener, Requests
+from tests.app.conftest import CHECKOUT, Opener, Requests
 from tests.app.tools.scripted_source import ScriptedSource, tool
 
 
@@ -216,3 +218,26 @@ def test_words_of_a_result_are_found_in_the_chat(chickadee: Chickadee, qtbot: Qt
     bar = chickadee.window.find_bar
     bar.field.setText("= 333")
     qtbot.waitUntil(lambda: "2" in bar.count.text())  # in the result, and in the answer that repeats it
+
+
+def test_a_chat_in_the_background_waits_for_the_user(chickadee: Chickadee, qtbot: QtBot) -> None:
+    source = ScriptedSource(tool("post", "acts"))
+    chickadee.chats.desk.add(source)
+    switch_on(chickadee, "scripted")
+    conversation = chickadee.open_chats.current
+    ask(chickadee, use("post", text="a"))
+    chickadee.open_chats.new()
+    qtbot.waitUntil(lambda: conversation.chat.unread_at is not None)
+    question = chickadee.window.tool_question
+    assert not question.isVisible()
+    chickadee.open_chats.open(conversation.chat.id)
+    assert question.isVisible()
+    assert source.begun == 0
+    chickadee.chats.list.delete([conversation.chat.id])
+    assert not conversation.busy
+    assert not question.isVisible()
+
+
+def test_a_start_imports_nothing_that_only_calls_need() -> None:
+    program = "import sys, app.wiring; sys.exit('app.tools.calculator' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT).returncode == 0

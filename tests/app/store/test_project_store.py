@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from app.attachments.attachment import Attachment
+from app.attachments.stamp import Stamp
 from app.store.chat import Chat, Folder
 from app.store.chat_store import ChatStore
-from app.store.project_store import Fact, ProjectFile, ProjectStore, Stamp
+from app.store.project_store import Fact, ProjectFile, ProjectStore
 
 WORK = Folder("Work", "work", 1.0, options='{"persona":""}', collections="one\ntwo", model="Qwen", model_path="/q.gguf")
 

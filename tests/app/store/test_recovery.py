@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -151,6 +152,31 @@ def test_the_first_page_of_a_table_overwritten(path: Path) -> None:
     assert len(whole(store)) == CHATS
     assert not damage_mark(path).exists()
     store.close()
+
+
+@pytest.mark.parametrize("table", ["chats", "folders"])
+def test_damage_of_what_each_start_reads_is_met_at_once(path: Path, table: str) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    data, size = pages_of(path)
+    data[(root - 1) * size : root * size] = b"\xff" * size
+    path.write_bytes(data)
+    store, recovery = recovered(path)
+    assert recovery.messages == CHATS * TURNS
+    store.close()
+
+
+def test_damage_of_the_word_index_alone_is_repaired(path: Path) -> None:
+    with closing(ChatStore(path)) as store, store.connection() as db:
+        db.execute("INSERT INTO message_index (message_index) VALUES ('delete-all')")
+    damage_mark(path).touch()
+    store, recovery = open_store(path)
+    store.close()
+    assert recovery is None
+    assert not damage_mark(path).exists()
+    search = Search(path)
+    assert len(search.search('"7/2 答案"')) == 1
+    search.close()
 
 
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.1])

@@ -186,6 +186,15 @@ def test_memory_is_given_up_in_the_order_of_what_it_costs():
         ("disk", True, 128, "q8_0", False),
         ("no", False, 128, "q8_0", True),
     ]
+    for plan in plans:
+        if plan.verdict in ("fits", "tight"):
+            losses = {
+                "plan.read_once": not plan.mmap, "plan.not_repacked": not plan.repack,
+                "plan.q8_0": plan.kv_type != "f16", "plan.small_batch": plan.n_batch < 512,
+                "plan.short_context": plan.n_ctx < COMFORTABLE, "plan.held_twice": plan.mmap and plan.repack,
+            }  # fmt: skip
+            said = {reason.id for reason in plan.reasons}
+            assert {id for id in losses if losses[id]} == said & losses.keys()
     assert plans[0].n_ctx == MOST_BY_DEFAULT
     assert {plan.n_ctx for plan in plans} >= {32768, 16384, 8192, 4096, 2048, 1024, 512}
 
