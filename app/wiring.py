@@ -48,6 +48,7 @@ from app.control.status_controller import StatusController
 from app.control.storage_controller import StorageController
 from app.control.summary_controller import SummaryController
 from app.control.title_controller import TitleController
+from app.control.tool_servers_controller import ToolServersController
 from app.control.tools_controller import ToolsController
 from app.control.unsaved_controller import UnsavedController
 from app.control.welcome_controller import WelcomeController
@@ -165,6 +166,7 @@ class Chats:
             window, open_chats, engine, self.list, known_collections, models.controller, values
         )
         self.import_export = ImportExportController(window, open_chats, self.list)
+        self.tool_servers = ToolServersController(settings, engine, open_chats, self.desk)
         self.snippets = SnippetController(window, folders.data / SNIPPETS)
         self.options = ChatOptionsController(window, open_chats, engine, values, Personas(store))
         self.screenshot = ScreenshotController(window, drafts)
@@ -197,8 +199,8 @@ class Chats:
         """
         parts = (
             self.tools, self.quick, self.window_state, self.list, self.find, self.importing, self.import_export,
-            self.palette, self.drafts, self.collections, self.storage, self.notifications,
-            self.projects,
+            self.palette, self.drafts, self.collections, self.storage, self.notifications, self.projects,
+            self.tool_servers,
         )  # fmt: skip
         for part in parts:
             part.close()

@@ -1476,12 +1476,6 @@
     <source>The model may use: {names}</source>
     <translation>模型可以使用：{names}</translation>
   </message>
-  <message numerus="yes">
-    <location filename="../../app/composer/switch_button.py"/>
-    <source>{n} tools</source>
-    <extracomment>n = 1: {n} tool</extracomment>
-    <translation><numerusform>{n} 个工具</numerusform></translation>
-  </message>
   <message>
     <location filename="../../app/composer/think_button.py"/>
     <source>How much the model thinks before it answers</source>
@@ -2463,6 +2457,17 @@
     <source>The title is now “{title}”.</source>
     <translation>标题现在是“{title}”。</translation>
   </message>
+  <message numerus="yes">
+    <location filename="../../app/control/tool_servers_controller.py"/>
+    <source>{n} servers were added.</source>
+    <extracomment>n = 1: {n} server was added.</extracomment>
+    <translation><numerusform>已添加 {n} 个服务器。</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/control/tool_servers_controller.py"/>
+    <source>“{name}” was removed.</source>
+    <translation>“{name}”已移除。</translation>
+  </message>
   <message>
     <location filename="../../app/control/tools_controller.py"/>
     <source>Ask me again before tools act</source>
@@ -2688,6 +2693,7 @@
   <message>
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/memory_dialog.py"/>
+    <location filename="../../app/dialogs/tools_page.py"/>
     <source>{action}: {name}</source>
     <translation>{action}：{name}</translation>
   </message>
@@ -3496,6 +3502,7 @@
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
     <source>Name</source>
     <translation>名称</translation>
   </message>
@@ -3511,6 +3518,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/server_dialog.py"/>
+    <location filename="../../app/dialogs/tools_page.py"/>
     <source>Test</source>
     <translation>测试</translation>
   </message>
@@ -3733,6 +3741,178 @@
     <location filename="../../app/dialogs/storage_page.py"/>
     <source>{files}, {size}</source>
     <translation>{files}，{size}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
+    <source>A server of tools (MCP) is a program that you have installed, or an address. Enter the command that starts it, its address, or the JSON that its instructions give (“mcpServers”).</source>
+    <translation>工具服务器（MCP）是你安装的程序，或一个地址。请输入启动它的命令、它的地址，或其说明中给出的 JSON（“mcpServers”）。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
+    <source>Add a tool server</source>
+    <translation>添加工具服务器</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
+    <source>Command, address or JSON</source>
+    <translation>命令、地址或 JSON</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
+    <source>Edit tool server</source>
+    <translation>编辑工具服务器</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
+    <source>Folders that it may also change</source>
+    <translation>还可以更改的文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
+    <source>Folders that it may read, one per line</source>
+    <translation>可以读取的文件夹，每行一个</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
+    <source>May use the network</source>
+    <translation>可以使用网络</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
+    <source>This command downloads the server when it starts, so that it needs the network.</source>
+    <translation>此命令在启动时下载服务器，因此需要网络。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
+    <source>Variables or key, one NAME=value per line</source>
+    <translation>变量或密钥，每行一个 NAME=值</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
+    <source>What it is asked, and what the model sends it, goes to {host}.</source>
+    <translation>向它提出的请求以及模型发送给它的内容会传到 {host}。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
+    <source>for example: Clock</source>
+    <translation>例如：时钟</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Add a tool server…</source>
+    <translation>添加工具服务器…</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Add {n} servers of {program}</source>
+    <extracomment>n = 1: Add {n} server of {program}</extracomment>
+    <translation><numerusform>添加 {program} 的 {n} 个服务器</numerusform></translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Edit…</source>
+    <translation>编辑…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Has no folders</source>
+    <translation>没有文件夹</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>It has ended, and is started again in a moment</source>
+    <translation>它已结束，稍后会再次启动</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Its tools take {tokens:,} tokens of your {n_ctx:,} in each chat that uses it.</source>
+    <translation>在每个使用它的对话中，它的工具占用 {n_ctx:,} 个词元中的 {tokens:,} 个。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Log</source>
+    <translation>日志</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>May read {folders}</source>
+    <translation>可以读取 {folders}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Press Test to see its tools</source>
+    <translation>按“测试”查看它的工具</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Running</source>
+    <translation>正在运行</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Servers give a model more tools. Each runs only while a chat uses it, may open only the folders that you name, and has no network unless you allow it. What it says is a stranger's text. You are asked before a tool acts.</source>
+    <translation>服务器为模型提供更多工具。每个服务器只在对话使用它时运行，只能打开你指定的文件夹，未经你允许不能使用网络。它说的话是陌生人的文字。工具执行操作前会先询问你。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Start anyway</source>
+    <translation>仍然启动</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Starting…</source>
+    <translation>正在启动…</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Starts when a chat needs it</source>
+    <translation>对话需要时启动</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>The log is empty.</source>
+    <translation>日志为空。</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Tool servers (MCP)</source>
+    <translation>工具服务器（MCP）</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>Use {name}</source>
+    <translation>使用 {name}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>may change {folders}</source>
+    <translation>可以更改 {folders}</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>may use the network</source>
+    <translation>可以使用网络</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>no network</source>
+    <translation>没有网络</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>only reads</source>
+    <translation>只读取</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>{name} only reads: do not ask me</source>
+    <translation>{name} 只读取：不必询问我</translation>
+  </message>
+  <message numerus="yes">
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>{n} cannot be used</source>
+    <extracomment>n = 1: {n} cannot be used</extracomment>
+    <translation><numerusform>{n} 个无法使用</numerusform></translation>
   </message>
 </context>
 <context>
@@ -6643,20 +6823,8 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <location filename="../../engine/protocol/settings.py"/>
-    <source>Off</source>
-    <translation>关闭</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
     <source>Offer to read linked pages</source>
     <translation>提供读取链接的网页</translation>
-  </message>
-  <message>
-    <location filename="../../app/settings/schema.py"/>
-    <location filename="../../engine/protocol/settings.py"/>
-    <source>On</source>
-    <translation>开启</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -7388,6 +7556,7 @@
     <location filename="../../app/dialogs/collections_dialog.py"/>
     <location filename="../../app/dialogs/model_list.py"/>
     <location filename="../../app/dialogs/project_dialog.py"/>
+    <location filename="../../app/dialogs/tools_page.py"/>
     <location filename="../../app/transcript/summary_box.py"/>
     <source>Remove</source>
     <translation>移除</translation>
@@ -7483,6 +7652,13 @@
     <extracomment>n = 1: {n} collection</extracomment>
     <translation><numerusform>{n} 个集合</numerusform></translation>
   </message>
+  <message numerus="yes">
+    <location filename="../../app/composer/switch_button.py"/>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <source>{n} tools</source>
+    <extracomment>n = 1: {n} tool</extracomment>
+    <translation><numerusform>{n} 个工具</numerusform></translation>
+  </message>
   <message>
     <location filename="../../app/composer/tool_question.py"/>
     <location filename="../../app/transcript/model_offers.py"/>
@@ -7516,6 +7692,7 @@
     <location filename="../../app/dialogs/memory_dialog.py"/>
     <location filename="../../app/dialogs/project_dialog.py"/>
     <location filename="../../app/dialogs/snippet_dialog.py"/>
+    <location filename="../../app/dialogs/tools_page.py"/>
     <location filename="../../app/notice.py"/>
     <source>Undo</source>
     <translation>撤销</translation>
@@ -7611,6 +7788,7 @@
     <location filename="../../app/dialogs/server_dialog.py"/>
     <location filename="../../app/dialogs/snippet_form.py"/>
     <location filename="../../app/dialogs/storage_page.py"/>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Cancel</source>
@@ -7626,6 +7804,7 @@
   <message>
     <location filename="../../app/dialogs/chat_panel.py"/>
     <location filename="../../app/dialogs/server_dialog.py"/>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
     <location filename="../../app/transcript/message_editor.py"/>
     <source>Save</source>
     <translation>保存</translation>
@@ -7666,6 +7845,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/model_details.py"/>
+    <location filename="../../app/dialogs/tools_page.py"/>
     <location filename="../../app/settings/schema.py"/>
     <source>Tools</source>
     <translation>工具</translation>
@@ -7738,6 +7918,20 @@
     <location filename="../../app/sidebar/bin_dialog.py"/>
     <source>Delete permanently</source>
     <translation>永久删除</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>Off</source>
+    <translation>关闭</translation>
+  </message>
+  <message>
+    <location filename="../../app/dialogs/tools_page.py"/>
+    <location filename="../../app/settings/schema.py"/>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>On</source>
+    <translation>开启</translation>
   </message>
   <message>
     <location filename="../../app/markdown/code_view.py"/>

@@ -138,6 +138,20 @@ def _variables(name: str, table: object) -> dict[str, str]:
     return variables
 
 
+def variables_from(name: str, text: str, key: str = "") -> dict[str, str]:
+    """Return the variables of lines like NAME=value; with `key`, a line without a name is the one of that name.
+
+    Raises Failure.
+    """
+    variables = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        variable, equals, value = line.partition("=")
+        if key and not (equals and variable == key):
+            variable, value = key, line
+        variables[variable.strip()] = value.strip()
+    return _variables(name, variables)
+
+
 def servers_in(text: str) -> list[tuple[ToolServer, dict[str, str]]]:
     """Return the servers of a JSON text, each with its secrets.
 

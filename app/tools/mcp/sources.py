@@ -61,11 +61,14 @@ def _name(id: str) -> str:
 
 
 class McpSources(QObject):
-    """The sources, in the user's order. `changed` is emitted when there are others; each tells what changes in it."""
+    """The sources, in the user's order. `added` carries one of a server that is new.
+
+    One whose server was removed has no tools; it is used again if that is undone.
+    """
 
     def __init__(self, servers: ToolServers, forbidden: Callable[[], Sentence | None], parent: QObject) -> None:
         super().__init__(parent)
-        self.changed: Event[()] = Event()
+        self.added: Event[McpSource] = Event()
         self.servers = servers
         self.secrets = ToolSecrets(servers.path.with_name(KEYS), self)
         self._forbidden = forbidden
@@ -79,7 +82,9 @@ class McpSources(QObject):
     def source_of(self, server: ToolServer) -> McpSource:
         if server.id not in self._sources:
             self._seen[server.id] = server
-            self._sources[server.id] = McpSource(server, self.servers, self.secrets.find, self._forbidden, self)
+            source = McpSource(server, self.servers, self.secrets.find, self._forbidden, self)
+            self._sources[server.id] = source
+            self.added.emit(source)
         return self._sources[server.id]
 
     def close(self) -> None:
@@ -93,12 +98,8 @@ class McpSources(QObject):
         goes_on = server is not None and server.on and before is not None and server.runs_as == before.runs_as
         if source is not None and not goes_on:
             source.stop()
-        if server is None:
-            self._sources.pop(id, None)
-            self._seen.pop(id, None)
-        else:
-            self.source_of(server)
+        if server is not None:
+            source = self.source_of(server)
             self._seen[id] = server
-            self._sources[id].changed.emit()
-        if server is None or before is None:
-            self.changed.emit()
+        if source is not None:
+            source.changed.emit()
