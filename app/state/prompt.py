@@ -176,8 +176,8 @@ def context_lines(parts: ContextParts, used: int, n_ctx: int, counted: Counted |
     pinned, forgotten, after = counted.texts if counted else (None, None, None)
     lines = [tr("{used:,} of {n_ctx:,} tokens of context used", used=used, n_ctx=n_ctx)]
     if parts.pinned:
-        words = mark("Always kept: the instructions and the summary{size}")
-        words = words if parts.summed_up else mark("Always kept: the instructions{size}")
+        words = mark("Always kept: what the chat begins with and the summary{size}")
+        words = words if parts.summed_up else mark("Always kept: what the chat begins with{size}")
         lines.append(tr(words, size=_size(pinned)))
     if parts.turns:
         which = tr_n("the oldest turn", "the oldest {n} turns", parts.turns)

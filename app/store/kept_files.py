@@ -49,10 +49,10 @@ def kinds(folders: Folders, cache: Path) -> tuple[FileKind, ...]:
         FileKind(
             "chats",
             mark("Chats"),
-            mark("Messages, attached files, folders and personas, and chats deleted in the last 30 days."),
+            mark("Messages, files, projects, personas and memory, and chats deleted in the last 30 days."),
             folders.data,
             ("library*.sqlite3*",),
-            mark("Delete all chats permanently? Folders and personas are kept."),
+            mark("Delete all chats permanently? Projects, personas and memory are kept."),
             plain=False,
         ),
         FileKind(

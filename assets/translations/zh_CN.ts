@@ -8381,13 +8381,13 @@
   </message>
   <message>
     <location filename="../../app/state/prompt.py"/>
-    <source>Always kept: the instructions and the summary{size}</source>
-    <translation>始终保留：指令和总结{size}</translation>
+    <source>Always kept: what the chat begins with and the summary{size}</source>
+    <translation>始终保留：对话开头的内容与摘要{size}</translation>
   </message>
   <message>
     <location filename="../../app/state/prompt.py"/>
-    <source>Always kept: the instructions{size}</source>
-    <translation>始终保留：指令{size}</translation>
+    <source>Always kept: what the chat begins with{size}</source>
+    <translation>始终保留：对话开头的内容{size}</translation>
   </message>
   <message>
     <location filename="../../app/state/prompt.py"/>
@@ -8577,8 +8577,8 @@
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
-    <source>Delete all chats permanently? Folders and personas are kept.</source>
-    <translation>永久删除所有对话？文件夹和角色会保留。</translation>
+    <source>Delete all chats permanently? Projects, personas and memory are kept.</source>
+    <translation>要永久删除全部对话吗？项目、角色与记忆会保留。</translation>
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
@@ -8622,8 +8622,8 @@
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>
-    <source>Messages, attached files, folders and personas, and chats deleted in the last 30 days.</source>
-    <translation>消息、附件、文件夹和角色，以及最近 30 天删除的对话。</translation>
+    <source>Messages, files, projects, personas and memory, and chats deleted in the last 30 days.</source>
+    <translation>消息、文件、项目、角色与记忆，以及最近 30 天内删除的对话。</translation>
   </message>
   <message>
     <location filename="../../app/store/kept_files.py"/>

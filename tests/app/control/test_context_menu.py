@@ -23,7 +23,7 @@ def test_what_is_pinned_left_out_and_next() -> None:
     assert parts.texts() == ("Be kind.", "user 0\n\nassistant 0", "user 1\n\nassistant 1")
     assert context_lines(parts, 1200, 4096, Counted(1, (3, 8, 9), 50)) == [
         "1,200 of 4,096 tokens of context used",
-        "Always kept: the instructions, 3 tokens",
+        "Always kept: what the chat begins with, 3 tokens",
         "Left out, as you chose: the oldest turn, 8 tokens",
         "Left out next, if you agree: “user 1”, 9 tokens",
     ]

@@ -56,7 +56,7 @@ def test_a_summary_stays_when_turns_are_left_out() -> None:
     assert drop_oldest_turns(prompt, 1) == (Message("system", SUMMED_UP + "S1"), Message("user", "q3"))
     parts = context_parts("Be kind.", prompt, 1)
     assert parts.texts() == (f"Be kind.\n\n{SUMMED_UP}S1", "q2\n\na2", "")
-    assert context_lines(parts, 1, 10, None)[1] == "Always kept: the instructions and the summary"
+    assert context_lines(parts, 1, 10, None)[1] == "Always kept: what the chat begins with and the summary"
 
 
 def test_turns_begin_with_a_question_after_the_last_summary() -> None:
