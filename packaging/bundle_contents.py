@@ -24,8 +24,8 @@ LIBRARIES = ("llama_cpp", "ik_llama_cpp")  # opened by path, so PyInstaller does
 
 # Imported by name at run time, so PyInstaller does not see them.
 HIDDEN = (
-    "pyqtgraph", "ziamath", "keyring.backends.chainer", "keyring.backends.fail", "keyring.backends.SecretService",
-    "keyring.backends.Windows", "keyring.backends.macOS", "anyio._backends._asyncio",
+    "_cffi_backend", "pyqtgraph", "ziamath", "keyring.backends.chainer", "keyring.backends.fail",
+    "keyring.backends.SecretService", "keyring.backends.Windows", "keyring.backends.macOS", "anyio._backends._asyncio",
 )  # fmt: skip
 ENGINE_HIDDEN = ("anyio._backends._asyncio", "uvicorn.lifespan.off", "uvicorn.loops.asyncio")  # of the local API
 
@@ -100,6 +100,7 @@ INFO_PLIST = {
         }
     ],
     "LSApplicationCategoryType": "public.app-category.productivity",
+    "NSMicrophoneUsageDescription": "Chickadee writes down what you dictate. The sound never leaves this computer.",
     "LSBackgroundOnly": False,  # because of the console program, PyInstaller would mark the app as one without windows
     "LSMinimumSystemVersion": "14.0",  # that of the computer that compiles llama.cpp
     "NSHighResolutionCapable": True,

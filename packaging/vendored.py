@@ -1,6 +1,6 @@
 """What is inside packages without being one: the sources that they vendor, with the commit they were taken at.
 
-Both packages pin a commit in their own repositories, but their metadata does not say which. A new version of one of
+The packages pin a commit in their own repositories, but their metadata does not say which. A new version of one of
 them needs its new commit here: a test compares the versions.
 """
 
@@ -49,7 +49,9 @@ IK_COMMIT = "55d3c05bf7b377deaa5dc84d255d9740a345a206"
 IK_LLAMA_CPP = Source(
     "ik-llama-cpp-python", "0.1.5", "ikawrakow/ik_llama.cpp", IK_COMMIT, (("ggml", IK_COMMIT, "MIT"),)
 )
-SOURCES = (LLAMA_CPP, IK_LLAMA_CPP)
+# The wheel names the release of its library, not the commit.
+WHISPER_CPP = Source("pywhispercpp", "1.5.1", "ggml-org/whisper.cpp", "v1.8.5", (("ggml", "0.13.1", "MIT"),))
+SOURCES = (LLAMA_CPP, IK_LLAMA_CPP, WHISPER_CPP)
 
 
 def components(packages: set[str]) -> list[dict[str, Any]]:

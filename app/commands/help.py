@@ -40,13 +40,14 @@ NAME, LICENCE = "Chickadee", "MIT"
 ROOTS = (
     "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "filelock", "gguf", "h11",
     "httpx", "httpx-sse", "importlib-metadata", "jeepney", "keyring", "llguidance", "markdown-it-py", "mdit-py-plugins",
-    "msgspec", "numpy", "platformdirs", "psutil", "Pygments", "pypdfium2", "pyqtgraph", "python-docx", "requests",
-    "starlette", "tomlkit", "uvicorn", "ziamath",
+    "miniaudio", "msgspec", "numpy", "platformdirs", "psutil", "Pygments", "pypdfium2", "pyqtgraph", "python-docx",
+    "pywhispercpp", "requests", "starlette", "tomlkit", "uvicorn", "ziamath",
 )  # fmt: skip
 BUNDLED = {  # libraries inside a package, with their licence
     "pyside6-essentials": ("Qt", "LGPL-3.0-only"),
     "llama-cpp-python": ("llama.cpp, ggml", "MIT"),
     "ik-llama-cpp-python": ("ik_llama.cpp", "MIT"),
+    "pywhispercpp": ("whisper.cpp, ggml", "MIT"),
 }
 MAX_NAME = 80
 MECHANISMS: dict[Limit, str] = {"files": "Landlock", "network": "seccomp"}

@@ -27,11 +27,12 @@ def commands(installers: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[li
     return written
 
 
-def test_the_hardened_runtime_is_allowed_what_python_and_foreign_libraries_need() -> None:
+def test_the_hardened_runtime_is_allowed_what_python_foreign_libraries_and_dictation_need() -> None:
     entitlements = plistlib.loads((PACKAGING / "macos" / "entitlements.plist").read_bytes())
     assert entitlements == {
         "com.apple.security.cs.allow-unsigned-executable-memory": True,
         "com.apple.security.cs.disable-library-validation": True,
+        "com.apple.security.device.audio-input": True,
     }
 
 

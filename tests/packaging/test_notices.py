@@ -33,7 +33,9 @@ def test_the_commits_are_those_of_the_pinned_versions(vendored: ModuleType) -> N
     pinned = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     versions = dict(re.findall(r"([\w-]+)==([\w.]+)", "\n".join(pinned)))
     assert {source.package: source.version for source in vendored.SOURCES} == {
-        name: version for name, version in versions.items() if name.endswith("llama-cpp-python")
+        name: version
+        for name, version in versions.items()
+        if name.endswith("llama-cpp-python") or name == "pywhispercpp"
     }
 
 
