@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 from app.attachments import READ_FILE
 from app.collections import INDEX_FILES, SEARCH_INDEX
 from app.fatal import DISPLAYLESS, announce
+from app.services import RECORD_SOUND
 from app.tools.mcp import SERVE_TOOLS
 from common.failures import Failure
 from common.paths import path_of, path_text
@@ -44,6 +45,10 @@ def main(arguments: list[str] | None = None) -> int:
         from app.tools.mcp import child as tool_server
 
         return tool_server.main()
+    if arguments[:1] == [RECORD_SOUND] and len(arguments) == 2:
+        from app.services import microphone
+
+        microphone.main(arguments[1])
     options = _parser().parse_args(arguments)
     if options.draw_formulas:
         from app.services import math_worker

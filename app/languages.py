@@ -16,6 +16,11 @@ log = logging.getLogger(__name__)
 NAMES = {ENGLISH: "English", "zh_CN": "简体中文"}  # each as its speakers write it
 
 
+def language_of(choice: str) -> str:
+    """Return the key of NAMES for a setting's value, AUTO or a key of NAMES."""
+    return best_of(QLocale.system().uiLanguages()) if choice == AUTO else choice
+
+
 class Languages(QObject):
     """The language in use; `current` is a key of NAMES.
 
@@ -30,7 +35,7 @@ class Languages(QObject):
 
     def use(self, choice: str) -> bool:
         """Switch to the language of a setting's value, AUTO or a key of NAMES; return whether it changed."""
-        wanted = best_of(QLocale.system().uiLanguages()) if choice == AUTO else choice
+        wanted = language_of(choice)
         if wanted == self.current:
             return False
         self.current = wanted

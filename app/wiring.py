@@ -18,6 +18,7 @@ from app.control.chat_model_controller import ChatModelController
 from app.control.chat_options_controller import ChatOptionsController
 from app.control.collections_controller import CollectionsController
 from app.control.context_menu import ContextMenu
+from app.control.dictation_controller import DictationController
 from app.control.draft_controller import DraftController
 from app.control.engine_monitor_controller import EngineMonitorController
 from app.control.find_controller import FindController
@@ -171,6 +172,7 @@ class Chats:
         self.options = ChatOptionsController(window, open_chats, engine, values, Personas(store))
         self.screenshot = ScreenshotController(window, drafts)
         self.pages = PageController(window, open_chats, drafts, values, intervals.links)
+        self.dictation = DictationController(window, open_chats, models.controller, drafts, values)
         self.titles = TitleController(window, open_chats, engine, self.list, values, intervals.title)
         self.memory = MemoryController(window, open_chats, engine, values, intervals.memory)
         self.summaries = SummaryController(window, open_chats, engine, self.messages, values, intervals.title)
@@ -200,7 +202,7 @@ class Chats:
         parts = (
             self.tools, self.quick, self.window_state, self.list, self.find, self.importing, self.import_export,
             self.palette, self.drafts, self.collections, self.storage, self.notifications, self.projects,
-            self.tool_servers,
+            self.tool_servers, self.dictation,
         )  # fmt: skip
         for part in parts:
             part.close()

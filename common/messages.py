@@ -74,6 +74,27 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "no_infill.model": ("This model was not trained to write the middle of a text. Models such as Qwen2.5-Coder are."),
     "no_vision.model": "This model cannot see. Remove the pictures, or choose a model that can.",
     "no_screenshot.portal": "The desktop took no screenshot. Allow it in the system's privacy settings.",
+    # Dictation: the microphone, and the recognition of speech.
+    "dictation.no_microphone": "No microphone was found. Connect one, or look into the system's sound settings.",
+    "dictation.unknown_microphone": "No microphone has “{name}” in its name. There are: {names}.",
+    "dictation.refused": (
+        "The microphone could not be opened. Allow Chickadee to use it in the system's privacy settings, or close the"
+        " program that uses it."
+    ),
+    "dictation.lost": "The microphone stopped. See whether it is still connected.",
+    "dictation.silence": (
+        "Nothing was heard. The microphone may be muted, or the system may not allow Chickadee to use it."
+    ),
+    "dictation.no_words": "No words were recognised. Speak closer to the microphone, or choose another one.",
+    "dictation.damaged": "The speech model {name} is damaged. Download it again.",
+    "dictation.unreadable": "The speech model cannot be read: {reason}.",
+    "dictation.memory": (
+        "Dictation takes {needed:bytes} of memory, and {free:bytes} are free. Close other programs, or choose a smaller"
+        " speech model in the settings."
+    ),
+    "dictation.processor": "This processor has no {features}, which dictation needs.",
+    "dictation.recorder": "The program that records ended before its time. Try again.",
+    "dictation.recogniser": "The program that recognises speech ended before its time. Try again.",
     "no_vision.library": "This llama.cpp was built without support for pictures. Run `make setup` again.",
     "bad_picture.missing": "A picture's file is missing. Remove the picture, and add it again.",
     "bad_picture.damaged": "A picture's file is damaged. Remove the picture, and add it again.",

@@ -30,6 +30,10 @@ def modules_for(command: str) -> tuple[ModuleType, ...]:
         from engine.commands import look
 
         return (look,)
+    if command == "recognise":
+        from engine.commands import recognise
+
+        return (recognise,)
     if command == "api":
         from engine.commands import api
 

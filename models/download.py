@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from common.failures import Failure
-from models.header import MAGIC
 from models.network import Network, host_of, network_failures
-from models.part_file import PartFile, Source, check_room, hash_into
+from models.part_file import PartFile, Source, check_room, hash_into, magic_of
 from models.progress import DownloadProgress, DownloadSpeed
 
 if TYPE_CHECKING:
@@ -158,13 +157,13 @@ class Download:
         Raises Failure if no model begins with them: servers and networks send pages in place of files, to sign in or
         about errors. What the disk has of the model stays.
         """
-        begun = b""
+        begun, magic = b"", magic_of(self.target)
         with network_failures(self.source.url):
-            while len(begun) < len(MAGIC) and (data := response.raw.read1(len(MAGIC) - len(begun))):
+            while len(begun) < len(magic) and (data := response.raw.read1(len(magic) - len(begun))):
                 begun += data
-        if not MAGIC.startswith(begun):
+        if not magic.startswith(begun):
             raise Failure("wrong_bytes.no_model", repr(begun), name=self.target.name, host=host_of(response.url))
-        return begun if begun == MAGIC else b""
+        return begun if begun == magic else b""
 
     def _body(self, part: PartFile, response: requests.Response, url: str, begun: bytes) -> Iterator[None]:
         if begun:

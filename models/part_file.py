@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 SPARE = 256 << 20  # bytes that must stay free, because a full disk harms all programs
 READ_BYTES = 4 << 20
 MAX_NOTE = 1 << 16
+SPEECH_MAGIC = b"lmgg"  # the first bytes of whisper.cpp's files
 LOCK_FILE = "downloads.lock"  # in the data folder: locked while a note changes
 _thread_lock = threading.Lock()
 
@@ -76,6 +77,11 @@ class Note(Source, frozen=True):
 
     def with_source(self, source: Source) -> Note:
         return msgspec.structs.replace(self, **msgspec.structs.asdict(source))
+
+
+def magic_of(target: Path) -> bytes:
+    """Return the bytes with which a file of this name begins: a GGUF file, or a speech model of whisper.cpp."""
+    return SPEECH_MAGIC if target.suffix == ".bin" else MAGIC
 
 
 class PartFile:
@@ -192,7 +198,8 @@ class PartFile:
         assert self._file
         with self._disk():
             self._file.seek(0)
-            return read_up_to(self._file, len(MAGIC)) == MAGIC
+            magic = magic_of(self.target)
+            return read_up_to(self._file, len(magic)) == magic
 
     def hash_again(self) -> Iterator[int]:
         """Compute the digest of the bytes in the part, yielding the bytes read so far."""
@@ -312,4 +319,4 @@ def _lock(file: BinaryIO, wait: bool = False) -> bool:
 
 def _is_model_name(name: str) -> bool:
     """Return whether a note's owner is the plain name of a model's file."""
-    return name.lower().endswith(".gguf") and Path(name).name == name
+    return name.lower().endswith((".gguf", ".bin")) and Path(name).name == name

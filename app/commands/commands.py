@@ -75,6 +75,7 @@ COMMANDS = (
     Command("edit"),
     Command("edit", "palette", mark("&Search chats, commands and settings…"), ("Ctrl+K",)),
     Command("edit", "write", mark("&Write a message"), ("Ctrl+L", "/")),
+    Command("edit", "dictate", mark("D&ictate"), ("Ctrl+Shift+M",), "microphone", mark("Dictate")),
     Command("edit", "snippets", mark("P&rompt snippets…"), ()),
     Command("edit", "memory", mark("M&emory…"), ()),
     Command("edit"),

@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextDocumentLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.commands.commands import ActionButton, CommandSet
+from app.composer.dictation_line import DictationLine
 from app.composer.page_offers import PageOffers
 from app.composer.prompt_editor import PromptEditor
 from app.composer.queued_message import QueuedMessage
@@ -29,6 +30,7 @@ from app.composer.tray import Tray
 from app.look.live import Live
 from app.look.theme import SIZES, icon, theme
 from app.state.conversation import Conversation
+from app.state.dictation import spaced
 from app.state.engine_state import EngineState
 from app.words import mark, tr, worded
 from common.units import duration
@@ -177,6 +179,9 @@ class Composer(Live, QFrame):
         self.attach_button.setObjectName("attach")
         self.collections_button = SwitchButton(commands.actions["use_collections"], COLLECTIONS, self)
         self.tools_button = SwitchButton(commands.actions["use_tools"], TOOLS, self)
+        self.dictate_button = ActionButton(commands.actions["dictate"], self)
+        self.dictate_button.setObjectName("dictate")
+        self.dictation = DictationLine(self)
         self.think_button = ThinkButton(commands.actions["think"], self)
         self.text = ComposerText(self)
         self.button = SendButton(self)
@@ -187,6 +192,7 @@ class Composer(Live, QFrame):
         row.addWidget(self.tools_button, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.think_button, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.text, 1, Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self.dictate_button, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SIZES.gap, SIZES.gap, SIZES.gap, SIZES.gap)
@@ -195,6 +201,7 @@ class Composer(Live, QFrame):
         layout.addWidget(self.queued)
         layout.addWidget(self.tray)
         layout.addWidget(self.offers)
+        layout.addWidget(self.dictation)
         layout.addLayout(row)
         self.text.submitted.connect(self.submit)
         self.text.pressed_beyond.connect(self._recall)
@@ -241,6 +248,12 @@ class Composer(Live, QFrame):
             cursor.insertText(text)
             self.text.setTextCursor(cursor)
 
+    def insert_text(self, text: str) -> None:
+        """Insert a text at the cursor, in place of what is selected, with the blanks that it needs; one undo step."""
+        cursor, whole = self.text.textCursor(), self.text.toPlainText()
+        cursor.insertText(spaced(whole[: cursor.selectionStart()], text, whole[cursor.selectionEnd() :]))
+        self.text.setTextCursor(cursor)
+
     def append_text(self, text: str) -> None:
         """Append a text that came from elsewhere as a paragraph of its own; undo takes it away again."""
         cursor = self.text.textCursor()
@@ -249,7 +262,8 @@ class Composer(Live, QFrame):
         self.text.setTextCursor(cursor)
 
     def restyle(self) -> None:
-        self.attach_button.setIconSize(QSize(SIZES.icon, SIZES.icon))
+        for button in (self.attach_button, self.dictate_button):
+            button.setIconSize(QSize(SIZES.icon, SIZES.icon))
 
     def retranslate(self) -> None:
         if self._waiting_shown is not None:

@@ -87,8 +87,8 @@ class ChatController(QObject):
         self._engine.stop(self._open_chats.current)
 
     def escape(self) -> None:
-        """Close what covers the page, else stop an answer or a search, else dismiss the latest notice."""
-        if self._window.close_overlay() or self._window.find_bar.leave():
+        """Close what covers the page, else end a dictation, answer or search, else dismiss the latest notice."""
+        if self._window.close_overlay() or self._window.find_bar.leave() or self._window.composer.dictation.leave():
             return
         if self._window.composer.stops:
             self._window.composer.stopped.emit()

@@ -31,6 +31,7 @@ from models.download_queue import DownloadJob
 from models.licences import licence_name
 from models.network import offline_reason
 from models.recommend import Candidate
+from models.speech import speech_model_of
 from models.titles import title_of
 
 CLEARLY_BETTER = 2  # tiers by which a model must be better than the loaded one to be offered
@@ -191,6 +192,8 @@ class OfferController(QObject):
         notice, title = self._window.notice, _title(job)
         if job.state == "done" and job.problem is None and job.path is not None:
             path = job.path
+            if speech_model_of(path):  # no model to chat with
+                return
             notice.solve(TOPIC)
             notice.post(
                 lambda: tr("{model} is ready.", model=title),

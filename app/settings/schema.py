@@ -80,6 +80,22 @@ WINDOW = (
         choices=(("on", mark("On")), ("off", mark("Off"))),
     ),
     Setting(
+        "window", "dictation_model", "choice", "base", mark("Speech model"),
+        mark("Writes down what you dictate, on this computer. The accurate one takes 300 MB of memory and about twice "
+             "as long."),
+        choices=(("base", mark("Accurate")), ("tiny", mark("Fast"))),
+    ),
+    Setting(
+        "window", "dictation_language", "choice", AUTO, mark("Language of dictation"),
+        mark("Automatic recognises the language from the first half minute. In short dictations it may be wrong."),
+        choices=((AUTO, mark("Automatic")), ("window", mark("The same as the window's"))),
+    ),
+    Setting(
+        "window", "microphone", "text", "", mark("Microphone"),
+        mark("A part of the microphone's name. Empty: the system's default."),
+        high=200,
+    ),
+    Setting(
         "models", "folder", "folder", "", mark("Models folder"),
         mark("Models are downloaded into this folder. Those in the previous folder stay there and are still found."),
     ),

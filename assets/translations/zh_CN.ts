@@ -561,8 +561,18 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>D&amp;ictate</source>
+    <translation>听写(&amp;I)</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Delete chats</source>
     <translation>删除对话</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
+    <source>Dictate</source>
+    <translation>听写</translation>
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
@@ -1331,6 +1341,31 @@
     <translation>要把这个对话发送给 {host} 吗？该服务器将读取其中的消息、文件和指令。</translation>
   </message>
   <message>
+    <location filename="../../app/composer/dictation_line.py"/>
+    <source>Discard</source>
+    <translation>放弃</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/dictation_line.py"/>
+    <source>Insert text</source>
+    <translation>插入文字</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/dictation_line.py"/>
+    <source>Listening</source>
+    <translation>正在听</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/dictation_line.py"/>
+    <source>Opening the microphone…</source>
+    <translation>正在打开麦克风…</translation>
+  </message>
+  <message>
+    <location filename="../../app/composer/dictation_line.py"/>
+    <source>Writing down what you said…</source>
+    <translation>正在写下你说的话…</translation>
+  </message>
+  <message>
     <location filename="../../app/composer/page_offers.py"/>
     <source>Connects to the page. Press Delete to decline.</source>
     <translation>会连接到该网页。按 Delete 键忽略。</translation>
@@ -1717,6 +1752,26 @@
     <location filename="../../app/control/context_menu.py"/>
     <source>The model reads the whole chat again with your next message.</source>
     <translation>发送下一条消息时，模型会重新读取整个对话。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/dictation_controller.py"/>
+    <source>Dictation needs a speech model, {file}: {size} from huggingface.co/{repo}, {licence} licence, checked against a fixed digest. What you say stays on this computer and is never stored.</source>
+    <translation>听写需要语音识别模型 {file}：{size}，来自 huggingface.co/{repo}，{licence} 许可证，下载后会与固定的摘要核对。你说的话只留在这台电脑上，绝不会被保存。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/dictation_controller.py"/>
+    <source>Download again</source>
+    <translation>重新下载</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/dictation_controller.py"/>
+    <source>The speech model is being downloaded.</source>
+    <translation>正在下载语音识别模型。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/dictation_controller.py"/>
+    <source>You can dictate now: press the microphone.</source>
+    <translation>现在可以听写了：请按麦克风按钮。</translation>
   </message>
   <message>
     <location filename="../../app/control/draft_controller.py"/>
@@ -4151,6 +4206,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>Dictation takes {needed:bytes} of memory, and {free:bytes} are free. Close other programs, or choose a smaller speech model in the settings.</source>
+    <extracomment>dictation.memory</extracomment>
+    <translation>听写需要 {needed:bytes} 内存，目前可用 {free:bytes}。请关闭其他程序，或在设置中选择较小的语音识别模型。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>Early layers can draft only in a model with at least two layers whose heads keep every token. Turn off head compression, or choose another form of speculative decoding.</source>
     <extracomment>no_early_exit.whole_heads</extracomment>
     <translation>只有当模型至少有两层、且所有注意力头都保留每个词元时，模型前几层才能起草。请关闭注意力头压缩，或换一种推测解码方式。</translation>
@@ -4307,6 +4368,18 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>No microphone has “{name}” in its name. There are: {names}.</source>
+    <extracomment>dictation.unknown_microphone</extracomment>
+    <translation>没有名称中含有“{name}”的麦克风。现有：{names}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>No microphone was found. Connect one, or look into the system's sound settings.</source>
+    <extracomment>dictation.no_microphone</extracomment>
+    <translation>没有找到麦克风。请连接一个，或查看系统的声音设置。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>No model is loaded. Choose a model first.</source>
     <extracomment>no_model.loaded</extracomment>
     <translation>未加载模型。请先选择一个模型。</translation>
@@ -4319,9 +4392,21 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>No words were recognised. Speak closer to the microphone, or choose another one.</source>
+    <extracomment>dictation.no_words</extracomment>
+    <translation>没有识别出任何话。请靠近麦克风说话，或换一个麦克风。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>Nothing answers at {host}. Check the address, and that the server is running.</source>
     <extracomment>no_connection.server_refused</extracomment>
     <translation>{host} 没有响应。请检查地址，并确认服务器正在运行。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Nothing was heard. The microphone may be muted, or the system may not allow Chickadee to use it.</source>
+    <extracomment>dictation.silence</extracomment>
+    <translation>什么也没听到。麦克风可能被静音，或者系统不允许 Chickadee 使用它。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -4745,6 +4830,18 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The microphone could not be opened. Allow Chickadee to use it in the system's privacy settings, or close the program that uses it.</source>
+    <extracomment>dictation.refused</extracomment>
+    <translation>无法打开麦克风。请在系统的隐私设置中允许 Chickadee 使用它，或关闭正在使用它的程序。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The microphone stopped. See whether it is still connected.</source>
+    <extracomment>dictation.lost</extracomment>
+    <translation>麦克风停止了。请查看它是否仍然连接。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The model brings layers that draft its next tokens, but only llama.cpp can use them, not {library}: tokens are drafted from the chat.</source>
     <extracomment>own_drafter.library</extracomment>
     <translation>该模型自带起草层，但只有 llama.cpp 能使用它们，{library} 不能：将根据对话内容起草词元。</translation>
@@ -4925,6 +5022,18 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The program that recognises speech ended before its time. Try again.</source>
+    <extracomment>dictation.recogniser</extracomment>
+    <translation>语音识别程序意外结束。请重试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The program that records ended before its time. Try again.</source>
+    <extracomment>dictation.recorder</extracomment>
+    <translation>录音程序意外结束。请重试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The proxy {proxy} does not connect to {host}. Check this computer's proxy settings.</source>
     <extracomment>no_connection.proxy</extracomment>
     <translation>代理 {proxy} 无法连接到 {host}。请检查本机的代理设置。</translation>
@@ -5036,6 +5145,18 @@
     <source>The snippets cannot be saved: {file} cannot be written ({reason}).</source>
     <extracomment>snippets.unwritable</extracomment>
     <translation>无法保存片段：无法写入 {file}（{reason}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The speech model cannot be read: {reason}.</source>
+    <extracomment>dictation.unreadable</extracomment>
+    <translation>无法读取语音识别模型：{reason}。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The speech model {name} is damaged. Download it again.</source>
+    <extracomment>dictation.damaged</extracomment>
+    <translation>语音识别模型 {name} 已损坏。请重新下载。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5312,6 +5433,12 @@
     <source>This model's speed could not be measured because another program was busy.</source>
     <extracomment>disturbed.by_programs</extracomment>
     <translation>另一个程序正忙，未能测量此模型的速度。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>This processor has no {features}, which dictation needs.</source>
+    <extracomment>dictation.processor</extracomment>
+    <translation>此处理器没有听写所需的 {features}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -6697,6 +6824,16 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>A part of the microphone's name. Empty: the system's default.</source>
+    <translation>麦克风名称的一部分。留空则使用系统默认的麦克风。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Accurate</source>
+    <translation>准确</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Address of a search server that models may ask, after a question to you: a SearXNG server's, such as https://searx.example.org, or any other with {query} in the place of the words. Empty: no web search.</source>
     <translation>模型可以查询的搜索服务器的地址，每次都会先询问你：SearXNG 服务器的地址，例如 https://searx.example.org，或任何以 {query} 代替搜索词的地址。留空：不搜索网络。</translation>
   </message>
@@ -6727,6 +6864,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Automatic recognises the language from the first half minute. In short dictations it may be wrong.</source>
+    <translation>“自动”根据开头半分钟识别语言。听写很短时可能出错。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>By itself</source>
     <translation>自动</translation>
   </message>
@@ -6749,6 +6891,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Dark</source>
     <translation>深色</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Fast</source>
+    <translation>快速</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -6792,6 +6939,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Language of dictation</source>
+    <translation>听写语言</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Light</source>
     <translation>浅色</translation>
   </message>
@@ -6799,6 +6951,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Light or dark. System default follows the system, also when it changes.</source>
     <translation>浅色或深色。“系统默认”跟随系统，系统切换时也随之切换。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Microphone</source>
+    <translation>麦克风</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -6853,6 +7010,11 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
+    <source>Speech model</source>
+    <translation>语音识别模型</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
     <source>Summaries of long chats</source>
     <translation>长对话的总结</translation>
   </message>
@@ -6875,6 +7037,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>The number at the end of the address.</source>
     <translation>地址末尾的数字。</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>The same as the window's</source>
+    <translation>与界面相同</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
@@ -6920,6 +7087,11 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Who can connect</source>
     <translation>谁可以连接</translation>
+  </message>
+  <message>
+    <location filename="../../app/settings/schema.py"/>
+    <source>Writes down what you dictate, on this computer. The accurate one takes 300 MB of memory and about twice as long.</source>
+    <translation>在这台电脑上写下你的听写。“准确”占用 300 MB 内存，用时约为两倍。</translation>
   </message>
   <message>
     <location filename="../../app/settings/settings.py"/>
@@ -7672,6 +7844,7 @@
     <translation>略去最早的一轮对话</translation>
   </message>
   <message>
+    <location filename="../../app/control/dictation_controller.py"/>
     <location filename="../../app/control/draft_files.py"/>
     <location filename="../../app/control/model_controller.py"/>
     <location filename="../../app/control/offer_controller.py"/>
@@ -7897,6 +8070,7 @@
   </message>
   <message>
     <location filename="../../app/dialogs/setting_row.py"/>
+    <location filename="../../app/settings/schema.py"/>
     <location filename="../../engine/protocol/settings.py"/>
     <source>Automatic</source>
     <translation>自动</translation>
