@@ -38,10 +38,10 @@ from models.licences import licence_name
 NAME, LICENCE = "Chickadee", "MIT"
 # The project's requirements (a test compares them with pyproject.toml); theirs are found from the metadata.
 ROOTS = (
-    "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "charset-normalizer", "filelock", "gguf", "h11",
-    "httpx", "httpx-sse", "importlib-metadata", "jeepney", "keyring", "llguidance", "markdown-it-py", "mdit-py-plugins",
-    "miniaudio", "msgspec", "numpy", "platformdirs", "psutil", "Pygments", "pypdfium2", "pyqtgraph", "python-docx",
-    "pywhispercpp", "requests", "starlette", "tomlkit", "uvicorn", "ziamath",
+    "PySide6-Essentials", "llama-cpp-python", "ik-llama-cpp-python", "anyio", "charset-normalizer", "filelock", "gguf",
+    "h11", "httpx", "httpx-sse", "httpx2", "importlib-metadata", "jeepney", "keyring", "llguidance", "markdown-it-py",
+    "mcp", "mdit-py-plugins", "miniaudio", "msgspec", "numpy", "platformdirs", "psutil", "Pygments", "pypdfium2",
+    "pyqtgraph", "python-docx", "pywhispercpp", "requests", "starlette", "tomlkit", "uvicorn", "ziamath",
 )  # fmt: skip
 BUNDLED = {  # libraries inside a package, with their licence
     "pyside6-essentials": ("Qt", "LGPL-3.0-only"),
