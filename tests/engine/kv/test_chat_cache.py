@@ -179,6 +179,8 @@ def test_a_copy_may_take_the_whole_budget_and_no_byte_more(tmp_path):
         ask(cache, "", [1] * 200)
         ask(cache, "", [2] * 200)
         assert cache.kept.count == count
+        ask(cache, "", [3] * 200)  # the older copy makes room for the newer one
+        assert cache.kept.count == count
 
 
 def test_what_a_copy_spares_depends_on_where_the_cache_can_be_cut():
