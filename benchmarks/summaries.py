@@ -162,7 +162,7 @@ def without_summaries(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def sum_up(engine: Engine, messages: list[ChatMessage], n_ctx: int) -> tuple[list[ChatMessage], int]:
-    """Have the oldest turns summed up until the chat is not full any more; return it and how many summaries were written."""
+    """Have the oldest turns summed up until the chat is not full; return its messages and the number of summaries."""
     for written in range(100):
         pinned, *tokens = engine.count(Count(1, (pinned_text(messages), *texts_of(turns_of(messages))))).texts
         old = old_turns(messages, tokens, pinned, n_ctx) if is_full(tokens, pinned, n_ctx) else None
