@@ -94,7 +94,6 @@ class MemoryDialog(SettingsSheet):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("memory")
         self.hint, self.note, self.problem = (label(name, self) for name in ("settingHelp", "settingHelp", "problem"))
         setting = SettingRow(SETTINGS[SETTING], self)
         setting.changed.connect(self.setting_changed)

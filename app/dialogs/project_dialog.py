@@ -96,7 +96,6 @@ class ProjectDialog(SettingsSheet):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("project")
         self._name = ""
         self.rows = {setting.name: SettingRow(setting, self) for setting in for_chat()}
         for row in self.rows.values():
@@ -183,7 +182,7 @@ class ProjectDialog(SettingsSheet):
     def _layout(self) -> None:
         model = QWidget(self)
         margins = (0, SIZES.gap, 0, SIZES.gap)
-        fill(QHBoxLayout(model), self.model_title, None, self.model, gap=SIZES.gap, margins=margins)
+        fill(QHBoxLayout(model), (self.model_title, 1), self.model, gap=SIZES.gap, margins=margins)
         others = [row for name, row in self.rows.items() if name != PROMPT]
         page = Page(self, self.rows[PROMPT], self.files, self.collections, model, *others)
         self.lay_out(page, (self.fit, None), (self.full, None), (None, self.close_button))

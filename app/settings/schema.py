@@ -69,8 +69,8 @@ WINDOW = (
     ),
     Setting(
         "window", "memory", "choice", "off", mark("Memory"),
-        mark("After a chat, when it has nothing else to do, the model proposes facts about you. It is told only those "
-             "that you approve under Edit → Memory…. Models with fewer than 0.9 billion parameters propose nothing."),
+        mark("After a chat, when it has nothing else to do, the model proposes facts about you. Under Edit → Memory… "
+             "you approve each one or refuse it. Models with fewer than 0.9 billion parameters propose nothing."),
         choices=(("off", mark("Off")), ("on", mark("On"))),
     ),
     Setting(

@@ -6844,8 +6844,8 @@
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
-    <source>After a chat, when it has nothing else to do, the model proposes facts about you. It is told only those that you approve under Edit → Memory…. Models with fewer than 0.9 billion parameters propose nothing.</source>
-    <translation>对话结束后空闲时，模型会提出一些关于你的内容。只有你在“编辑 → 记忆…”中同意的内容才会告诉模型。参数少于 9 亿的模型不会提出。</translation>
+    <source>After a chat, when it has nothing else to do, the model proposes facts about you. Under Edit → Memory… you approve each one or refuse it. Models with fewer than 0.9 billion parameters propose nothing.</source>
+    <translation>对话结束后空闲时，模型会提出一些关于你的内容。你在“编辑 → 记忆…”中逐条同意或拒绝。参数少于 9 亿的模型不会提出。</translation>
   </message>
   <message>
     <location filename="../../app/settings/schema.py"/>
