@@ -218,24 +218,33 @@ def main() -> None:
     options = parser.parse_args()
     raw, tasks = read_tasks()
     tasks, source = tasks[:: max(1, len(tasks) // options.tasks)], tools_over(raw)
-    rows = [summary("scripted", [do(task, source, scripted(task)) for task in tasks])]
+    rows = list[dict[str, Any]]()
+
+    def add(name: str, runs: Sequence[Run]) -> None:
+        rows.append(summary(name, runs))
+        if not options.json:
+            print_row(rows[-1])
+
+    if not options.json:
+        print(f"{options.model.name}, {len(tasks)} tasks\n  {'':14} calls  valid  right tool  right answer  tokens  "
+              "accepted  seconds  read again (mean, most)")  # fmt: skip
+    add("scripted", [do(task, source, scripted(task)) for task in tasks])
     with closing(Engine()) as engine:
         engine.load(Load(0, str(options.model), n_ctx=options.ctx))
         model = RealModel(engine, source)
-        rows.append(summary("with grammar", [do(task, source, model.answer) for task in tasks]))
+        add("with grammar", [do(task, source, model.answer) for task in tasks])
         with without_grammar():
-            rows.append(summary("without", [do(task, source, model.answer) for task in tasks]))
+            add("without", [do(task, source, model.answer) for task in tasks])
     if options.json:
         print_json(rows)
-        return
-    print(f"{options.model.name}, {len(tasks)} tasks")
-    print(f"  {'':14} calls  valid  right tool  right answer  tokens  accepted  seconds  read again (mean, most)")
-    for row in rows:
-        valid = "–" if row["valid"] is None else f"{row['valid']:.0%}"
-        again = "–" if row["mean_reread"] is None else f"{row['mean_reread']:.0f}, {row['most_reread']}"
-        shares = f"{valid:>5}  {row['right_tool']:10.0%}  {row['right_answer']:12.0%}"
-        costs = f"{row['tokens']:6.0f}  {row['accepted']:8.0f}  {row['seconds']:7.2f}"
-        print(f"  {row['model']:14} {row['calls']:5}  {shares}  {costs}  {again}")
+
+
+def print_row(row: Mapping[str, Any]) -> None:
+    valid = "–" if row["valid"] is None else f"{row['valid']:.0%}"
+    again = "–" if row["mean_reread"] is None else f"{row['mean_reread']:.0f}, {row['most_reread']}"
+    shares = f"{valid:>5}  {row['right_tool']:10.0%}  {row['right_answer']:12.0%}"
+    costs = f"{row['tokens']:6.0f}  {row['accepted']:8.0f}  {row['seconds']:7.2f}"
+    print(f"  {row['model']:14} {row['calls']:5}  {shares}  {costs}  {again}", flush=True)
 
 
 if __name__ == "__main__":
