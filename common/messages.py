@@ -22,6 +22,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "tool_server.no_mcp": "The program does not speak the Model Context Protocol: it writes something else.",
     "tool_server.endless": "The server was ended, because it sent more than {most:bytes} without being asked.",
     "tool_server.long_message": "The server was ended, because it sent a message of more than {most:bytes}.",
+    "tool_server.unreachable": "There is no connection to the server at this address.",
     "tool_server.slow": "The server gave no answer in time.",
     "tool_server.refuses": "The server says: {reason}",
     "tool_server.not_understood": "The server's answer could not be understood ({reason}).",

@@ -5226,6 +5226,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>There is no connection to the server at this address.</source>
+    <extracomment>tool_server.unreachable</extracomment>
+    <translation>无法连接到此地址的服务器。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>There is no connection to {host}. Check that this computer is online.</source>
     <extracomment>no_connection.offline</extracomment>
     <translation>无法连接到 {host}。请检查本机是否已联网。</translation>

@@ -214,11 +214,14 @@ def text_of(result: CallToolResult) -> str:
 
 def problem_of(error: BaseException) -> Sentence:
     """Return the sentence for a call or start that failed."""
+    import httpx2
     from mcp.shared.exceptions import MCPError
     from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
     if isinstance(error, Failure):
         return error.sentence
+    if isinstance(error, httpx2.TransportError):
+        return Sentence.of("tool_server.unreachable")
     if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT):
         return Sentence.of("tool_server.slow")
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:

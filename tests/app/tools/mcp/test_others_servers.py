@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -103,3 +104,21 @@ def test_everything(run: Run) -> None:
     assert running.call("echo", {"message": "hi"}).text == "Echo: hi"
     assert "[image, which is not shown]" in running.call("get-tiny-image").text
     assert running.call("no-such-tool").failed
+
+
+def test_everything_at_an_address(run: Run, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = run("mcp-server-everything")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    monkeypatch.setenv("PORT", str(port))
+    at_address = subprocess.Popen(["mcp-server-everything", "streamableHttp"], stderr=subprocess.PIPE)
+    try:
+        assert at_address.stderr is not None
+        while f"port {port}".encode() not in at_address.stderr.readline():
+            continue
+        running.change(command=(), url=f"http://127.0.0.1:{port}/mcp")
+        assert running.test() is None
+        assert running.call("echo", {"message": "hi"}).text == "Echo: hi"
+    finally:
+        at_address.kill()
+        at_address.communicate()

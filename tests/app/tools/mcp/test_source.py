@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -140,6 +141,16 @@ def test_a_server_with_the_network_is_not_started_while_connections_are_forbidde
     running.forbidden = Sentence.of("offline.variable", variable="CHICKADEE_OFFLINE")
     assert running.test() == running.forbidden
     assert running.source.pid == 0
+
+
+def test_an_address_where_nobody_answers_is_said(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    running = run()
+    running.change(command=(), url=f"http://127.0.0.1:{port}/mcp")
+    problem = running.test()
+    assert problem is not None
+    assert problem.values["reason"] == Sentence.of("tool_server.unreachable")
 
 
 def test_a_program_that_is_not_there_is_said_at_once(run: Run) -> None:
