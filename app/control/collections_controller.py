@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QPoint
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QMenu
 
 from app.attachments.attachment import sentence
@@ -14,6 +14,7 @@ from app.collections.messages import Surveyed
 from app.control.indexing_controller import IndexingController
 from app.control.retriever import TOPIC, Retriever
 from app.dialogs.collections_dialog import CollectionRow, CollectionsDialog
+from app.look.menus import open_above
 from app.look.sheet import OneDialog
 from app.state.collections import Collections
 from app.state.conversation import Conversation
@@ -88,9 +89,7 @@ class CollectionsController(QObject):
         if not collections:
             self.open()
             return
-        button = self._window.composer.collections_button
-        menu = self.menu()
-        menu.popup(button.mapToGlobal(QPoint(0, -menu.sizeHint().height())))
+        open_above(self.menu(), self._window.composer.collections_button)
 
     def menu(self) -> QMenu:
         """Return the menu: a switch for each collection, and the dialog."""

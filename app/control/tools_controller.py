@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QObject, QPoint
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QMenu
 
 from app.control.own_tools import OwnToolWork
+from app.look.menus import open_above
 from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
 from app.state.tool_desk import ToolDesk
@@ -37,8 +38,7 @@ class ToolsController(QObject):
 
     def choose(self) -> None:
         """Open the menu of tools at the button."""
-        menu, button = self.menu(), self._window.composer.tools_button
-        menu.popup(button.mapToGlobal(QPoint(0, -menu.sizeHint().height())))
+        open_above(self.menu(), self._window.composer.tools_button)
 
     def menu(self) -> QMenu:
         """Return the menu: a switch for each built-in tool, and one for all tools of each other source."""

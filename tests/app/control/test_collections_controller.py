@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.collections import INDEX_NAME, VECTORS_NAME
@@ -322,10 +322,10 @@ def test_keys_alone_make_a_collection_and_switch_it(chickadee: Chickadee, qtbot:
     ]  # fmt: skip
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
     assert chickadee.chats.collections.dialog is None
-    menu = chickadee.chats.collections.menu()
-    menu.popup(chickadee.window.pos())
-    qtbot.keyClick(menu, Qt.Key.Key_Down)
-    qtbot.keyClick(menu, Qt.Key.Key_Return)
+    chickadee.window.commands.run("use_collections")
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    qtbot.keyClick(menu, Qt.Key.Key_Return)  # the first entry is chosen already
     assert chickadee.window.composer.collections_button.text() == ""
 
 
