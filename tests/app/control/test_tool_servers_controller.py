@@ -89,6 +89,9 @@ def test_a_server_is_added_tested_and_its_tools_are_chosen(chickadee: Chickadee,
     view._unfolded.boxes["reads die"].click()
     (server,) = chickadee.chats.tool_servers.servers.all()
     assert [(known.on, known.reads) for known in server.tools[:3]] == [(False, False), (True, False), (True, True)]
+    (offered,) = (source for source in chickadee.chats.desk.sources if source.id == f"mcp:{server.id}")
+    assert {"wait", "die"} <= {info.name for info in offered.tools()}
+    assert "greet" not in {info.name for info in offered.tools()}
     view.switch.click()
     qtbot.waitUntil(lambda: view.status.text().startswith("Off"), timeout=SECONDS)
     assert chickadee.chats.tool_servers.sources.source_of(server).pid == 0
