@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 
 from app.events import Event
 from common.sentences import Sentence
-from engine.protocol.speech import SAMPLE_BYTES, SAMPLE_RATE
+from engine.protocol.speech import SAMPLE_BYTES, SAMPLE_RATE, WITHOUT_BLANKS
 
 MOST_SECONDS = 300.0  # a longer recording ends by itself: 10 MB of audio, and minutes of computing
 LEAST_PEAK = 100  # of 32,768: the noise of an open microphone is louder, so a quieter recording is of a muted one
@@ -181,4 +181,4 @@ def _needs_blank(left: str, right: str) -> bool:
     """Return whether two neighbouring characters belong to words that a blank separates; Chinese has none."""
     if not left or not right or left.isspace() or right.isspace() or left in "([“‘«" or right in ".,;:!?)]”’»":
         return False
-    return max(left, right) < "\u2e80"
+    return max(left, right) < WITHOUT_BLANKS

@@ -9,6 +9,7 @@ import msgspec
 from common.sentences import Sentence
 
 SAMPLE_RATE = 16_000  # samples a second, of one channel; the only rate that whisper's models know
+WITHOUT_BLANKS = "\u2e80"  # from here on: Chinese, Japanese and Korean
 SAMPLE_BYTES = 2  # signed, little-endian
 
 
@@ -29,5 +30,8 @@ class Recognised(msgspec.Struct, frozen=True):
 
 
 def joined_text(segments: Sequence[str]) -> str:
-    """Return the pieces that the library recognised as one text."""
-    return " ".join("".join(segments).split())
+    """Return the recognised sentences as one text, with blanks between them where their script has blanks."""
+    text = ""
+    for segment in filter(None, map(str.strip, segments)):
+        text += " " * (text != "" and max(text[-1], segment[0]) < WITHOUT_BLANKS) + segment
+    return text

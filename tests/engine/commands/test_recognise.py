@@ -21,7 +21,7 @@ from app.services.dictation_processes import can_dictate
 from common.failures import Failure
 from engine.commands import recognise
 from engine.machine import Memory
-from engine.protocol.speech import SAMPLE_RATE, Recognise, Recognised
+from engine.protocol.speech import SAMPLE_RATE, Recognise, Recognised, joined_text
 from models.part_file import SPEECH_MAGIC
 from models.speech import MODELS, SpeechModel
 
@@ -81,6 +81,19 @@ def test_the_process_says_what_it_refuses(tmp_path):
     answer = msgspec.json.decode(line, type=Recognised)
     assert answer.problem is not None
     assert (done.returncode, answer.problem.id) == (0, "dictation.damaged")
+
+
+@pytest.mark.parametrize(
+    ("segments", "text"),
+    [
+        (["The dog.", "Please, buy bread."], "The dog. Please, buy bread."),
+        ([" The dog.", " ", " Buy bread. "], "The dog. Buy bread."),
+        (["今天很好。", "我们走吧。"], "今天很好。我们走吧。"),
+        ([], ""),
+    ],
+)
+def test_sentences_are_set_apart_where_their_script_does_so(segments, text):
+    assert joined_text(segments) == text
 
 
 @pytest.mark.slow
