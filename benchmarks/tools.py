@@ -15,7 +15,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from statistics import mean
@@ -29,7 +29,7 @@ from app.store.calls import Call, encode_calls
 from app.store.chat import ChatMessage
 from app.tools import own
 from app.tools.own import OwnTool, OwnTools, at_once
-from app.tools.rounds import Offer, Offered, Outcome, Round
+from app.tools.rounds import Offer, Offered, Outcome, Round, Turn
 from app.tools.tool import ToolResult
 from benchmarks.command import benchmark_parser, print_json
 from engine.engine import Engine
@@ -64,7 +64,7 @@ class Run:
     reread: tuple[int, ...] = ()
 
 
-Answer = Callable[[Sequence[ChatMessage], Run], ChatMessage]
+Answer = Callable[[Sequence[ChatMessage], Run, Offer], ChatMessage]
 
 
 def read_tasks() -> tuple[dict[str, Any], list[Task]]:
@@ -111,11 +111,11 @@ def do(task: Task, source: OwnTools, answer: Answer) -> Run:
     """Have a task done as the window does it: answers and rounds of calls in turn."""
     run, started = Run(), time.perf_counter()
     by_name = {info.name: Offered(info, source) for info in source.tools()}
-    offer = Offer("c", (), by_name, lambda *_: "always", lambda *_: None, lambda: 1000)
     messages = [ChatMessage("c", None, "user", task.question)]
     first = ""
     for _ in range(MOST_ROUNDS + 1):
-        message = answer(messages, run)
+        offer = offer_after(messages, by_name)
+        message = answer(messages, run, offer)
         messages.append(message)
         calls = json.loads(message.calls) if message.calls else []
         made = [Call(each["id"], each["name"], each["arguments"]) for each in calls]
@@ -127,9 +127,15 @@ def do(task: Task, source: OwnTools, answer: Answer) -> Run:
         round_.told.connect(outcomes.__setitem__)
         round_.start()
         run.calls += len(made)
-        run.valid += sum(outcome.seconds is not None for outcome in outcomes.values())
+        run.valid += sum(not outcome.result.failed for outcome in outcomes.values())
         messages += [
-            ChatMessage("c", None, "tool", outcomes[n].result.text, calls=encode_calls([call]))
+            ChatMessage(
+                "c",
+                None,
+                "tool",
+                outcomes[n].result.text,
+                calls=encode_calls([replace(call, failed=outcomes[n].result.failed)]),
+            )
             for n, call in enumerate(made)
         ]
     run.right_tool = first == (task.calls[0].name if task.calls else "")
@@ -138,11 +144,17 @@ def do(task: Task, source: OwnTools, answer: Answer) -> Run:
     return run
 
 
+def offer_after(messages: Sequence[ChatMessage], by_name: Mapping[str, Offered]) -> Offer:
+    """Return what the window would offer the next answer; all calls are agreed to."""
+    turn = Turn.of(messages)
+    return Offer("c", (), by_name, lambda *_: "always", lambda *_: None, lambda: 1000, turn, MOST_ROUNDS)
+
+
 def scripted(task: Task) -> Answer:
     """Return the model that makes the task's calls and answers with all results."""
     left = list(task.calls)
 
-    def answer(messages: Sequence[ChatMessage], _run: Run) -> ChatMessage:
+    def answer(messages: Sequence[ChatMessage], _run: Run, _offer: Offer) -> ChatMessage:
         if left:
             return ChatMessage("c", None, "assistant", "", calls=encode_calls([left.pop(0)]))
         results = [message.content for message in messages if message.role == "tool"]
@@ -158,11 +170,11 @@ class RealModel:
         self._engine = engine
         self._tools = tuple(Tool(info.name, info.description, info.parameters) for info in source.tools())
 
-    def answer(self, messages: Sequence[ChatMessage], run: Run) -> ChatMessage:
-        rounds = sum(bool(message.calls) and message.role == "assistant" for message in messages)
+    def answer(self, messages: Sequence[ChatMessage], run: Run, offer: Offer) -> ChatMessage:
         request = Generate(
             1, (SYSTEM, *prompt_of(messages)), sampling=Sampling(temperature=0.0), max_tokens=MOST_TOKENS,
-            tools=self._tools, tool_choice="none" if rounds >= MOST_ROUNDS else "auto", chat="c",
+            tools=self._tools, tool_choice=offer.choice, constraint=offer.constraint, chat="c",
+            parallel_tool_calls=False,
         )  # fmt: skip
         text, calls = "", list[Call]()
         for event in self._engine.generate(request):

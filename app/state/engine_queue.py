@@ -208,6 +208,8 @@ class EngineQueue:
             continue_last=continued,
             tools=offer.tools if offer else (),
             tool_choice=offer.choice if offer else "auto",
+            parallel_tool_calls=False,  # small models add calls that nobody needs; others make them one after the other
+            constraint=offer.constraint if offer and not self.state.host else options.generate.constraint,
         )
 
     def _end(self, answer: ActiveAnswer, event: events.Finished | events.Failed) -> None:

@@ -15,9 +15,9 @@ from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.tools.choices import Choices, Rule, choices_from, choices_text
-from app.tools.rounds import Offer, Offered
+from app.tools.rounds import Offer, Offered, Turn
 from app.tools.tool import ToolInfo, ToolSource
-from engine.protocol.requests import Tool, ToolChoice
+from engine.protocol.requests import Tool
 
 ASSUMED_CONTEXT = 4_096  # tokens, until a model is loaded
 MARGIN = 1.2  # estimated tokens of the chat may be too few
@@ -90,13 +90,13 @@ class ToolDesk:
         def remember(agreement: str, rule: Rule) -> None:
             self.choose(conversation, self.choices(conversation).with_rule(agreement, rule))
 
-        choice: ToolChoice = "none" if _rounds(conversation) >= int(self._settings.values[ROUNDS]) else "auto"
+        turn, most = Turn.of(conversation.messages), int(self._settings.values[ROUNDS])
         described = described_tokens(tools)
 
         def room() -> int:
             return self._room(conversation, described)
 
-        return Offer(conversation.chat.id, tuple(tools), by_name, rule_for, remember, room, choice)
+        return Offer(conversation.chat.id, tuple(tools), by_name, rule_for, remember, room, turn, most)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -148,10 +148,3 @@ def _free_name(info: ToolInfo, taken: dict[str, Offered]) -> str:
     while name in taken:
         name, number = f"{own[: MOST_NAME - 4]}_{number}", number + 1
     return name
-
-
-def _rounds(conversation: Conversation) -> int:
-    """Return how many answers since the last question have called tools."""
-    messages = conversation.messages
-    last = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
-    return sum(message.role == "assistant" and bool(message.calls) for message in messages[last:])

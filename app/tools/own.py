@@ -40,7 +40,7 @@ SEARCH_COLLECTIONS = own_tool(
 READ_FILE = own_tool(
     "read_file", mark("Read the chat's files"),
     "Read a file that the user attached to this chat. Returns the parts that match a query, or one part.",
-    name="the file's name, or a part of it", query="optional: what to look for in the file",
+    name="the file's name", query="optional: what to look for in the file",
     part="optional: number of the part to read, from 1",
 )  # fmt: skip
 SEARCH_CHATS = own_tool(
@@ -50,12 +50,12 @@ SEARCH_CHATS = own_tool(
 )  # fmt: skip
 CALCULATE = own_tool(
     "calculate", mark("Calculator"),
-    "Compute an arithmetic expression exactly, such as (3+4)*2.5, sqrt(2), 15% of 80, or convert units, such as "
-    "5 miles in km.", expression="the expression",
+    "Compute an arithmetic expression exactly, with + - * / ^ % ( ) sqrt, or convert a quantity: “A UNIT in UNIT”.",
+    expression="the expression, with the numbers of the question",
 )  # fmt: skip
 CLOCK = own_tool(
     "date_and_time", mark("Date and time"), "Return the present date, weekday and time.",
-    timezone="optional: a time zone such as Europe/Berlin; without it, the user's own",
+    timezone="optional: an IANA time zone; without it, the user's own",
 )  # fmt: skip
 READ_PAGE = own_tool(
     "read_web_page", mark("Read a web page"), "Fetch a web page and return its text.",

@@ -5,9 +5,10 @@ Whoever waits is answered: each call has exactly one result, whatever the source
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -15,16 +16,18 @@ from urllib.parse import urlsplit
 from app.attachments.attachment import estimated_tokens
 from app.bugs import report
 from app.events import Event
-from app.store.calls import Call
-from app.store.chat import storable
+from app.store.calls import Call, calls_of
+from app.store.chat import ChatMessage, storable
 from app.tools.arguments import read_arguments
 from app.tools.choices import Rule, agreement_of
 from app.tools.tool import ToolInfo, ToolResult, ToolSource
-from engine.protocol.requests import Tool, ToolChoice
+from engine.protocol.requests import Constraint, Tool, ToolChoice
 
 MOST_CALLS = 32  # in one answer
 LEAST_TOKENS = 128  # of a result, however full the context is
 CUT = "\n[Cut: this is the beginning, {shown:,} of {all:,} characters.]"  # for the model
+# An answer that begins as words do, for a model that must not call again: small ones write another call as text.
+IN_WORDS = Constraint("grammar", "root ::= [^{`<\\[ \\n\\t] [^\\x00]*")
 Reply = Literal["once", "always", "no", "never"]
 
 
@@ -37,12 +40,41 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """The calls since the last question, by answer, and the results of those that need not be made again."""
+
+    calls: tuple[tuple[Call, ...], ...] = ()
+    results: Mapping[tuple[str, str], ToolResult] = field(default_factory=dict)
+
+    @staticmethod
+    def of(messages: Sequence[ChatMessage]) -> Turn:
+        """Return the last turn of a branch."""
+        last = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
+        answers = (calls_of(message) for message in messages[last:] if message.role == "assistant")
+        results = {
+            _made(call): ToolResult(message.content, call.summary)
+            for message in messages[last:]
+            if message.role == "tool"
+            for call in calls_of(message)
+            if not call.failed
+        }
+        return Turn(tuple(filter(None, answers)), results)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the last answer made only calls that an earlier one had made."""
+        *earlier, last = self.calls or ((),)
+        return bool(earlier) and {*map(_made, last)} <= {_made(call) for calls in earlier for call in calls}
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
     """The tools that one answer may call.
 
     `tools`: as the engine gets them; `by_name`: the same by the names that the model uses. `rule_for`: what the chat's
     choices say about a call of a tool under an agreement; `remember`: keeps the user's answer for the whole chat;
-    `room`: how many tokens of results still fit.
+    `room`: how many tokens of results still fit. `turn`: the calls since the last question; `most_rounds`: answers with
+    calls before the model must answer with what it has.
     """
 
     chat_id: str
@@ -51,7 +83,18 @@ class Offer:
     rule_for: Callable[[ToolInfo, str], Rule]
     remember: Callable[[str, Rule], object]
     room: Callable[[], int]
-    choice: ToolChoice = "auto"
+    turn: Turn = Turn()
+    most_rounds: int = 5
+
+    @property
+    def choice(self) -> ToolChoice:
+        """Whether the answer may call: not after the last round, nor after one that only repeated earlier calls."""
+        return "none" if self.turn.repeats or len(self.turn.calls) >= self.most_rounds else "auto"
+
+    @property
+    def constraint(self) -> Constraint | None:
+        """The form of an answer that may not call; None for one that may."""
+        return IN_WORDS if self.choice == "none" else None
 
     def titled(self, call: Call) -> Call:
         """Return the call with the title of its tool, for people."""
@@ -150,6 +193,9 @@ class Round:
         if self._number >= MOST_CALLS:
             self._tell(_problem(f"An answer may have at most {MOST_CALLS} calls."))
             return
+        if known := self._offer.turn.results.get(_made(call)):
+            self._tell(known)
+            return
         info = offered.info
         try:
             arguments = read_arguments(call.arguments, info.parameters)
@@ -198,6 +244,14 @@ class Round:
         self.told.emit(number, Outcome(result, seconds, cut))
         if not self._stopped:
             self._next()
+
+
+def _made(call: Call) -> tuple[str, str]:
+    """Return what two calls have in common that do the same."""
+    try:
+        return call.name, json.dumps(json.loads(call.arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return call.name, call.arguments
 
 
 def host_of(arguments: Mapping[str, Any], info: ToolInfo) -> str:

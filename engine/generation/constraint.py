@@ -20,10 +20,11 @@ from common.failures import Failure
 from common.reasoning import ReasoningParser
 from engine.generation.deep import DeepThread
 from engine.generation.grammars import answer_grammar, written_rule
+from engine.generation.tool_calls import BARE
 from engine.generation.value_ends import TAIL, ValueEnds
 from engine.protocol.requests import Generate
 from engine.tokenization.tokens import ModelVocabulary
-from engine.tokenization.tool_formats import ToolFormat
+from engine.tokenization.tool_formats import JSON_LEAD, ToolFormat
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
@@ -54,6 +55,13 @@ class GrammarCompiler:
         table = LLTokenizer(source, n_vocab=self.vocabulary.n_tokens, eos_token=source.ends, slices=[])  # type: ignore[arg-type]
         source.tokens = ()
         return table
+
+    @cached_property
+    def words(self) -> Mask:
+        """Mask of the tokens with which an answer begins that says something: not its end, and no blanks."""
+        pieces = self.vocabulary.all_pieces()
+        blank = ((bool(piece) and not piece.strip()) or self.vocabulary.is_end(n) for n, piece in enumerate(pieces))
+        return ~np.fromiter(blank, np.bool_)
 
     @cached_property
     def value_ends(self) -> ValueEnds:
@@ -172,8 +180,9 @@ class AnswerStart:
 class AnswerConstraint:
     """The mask of one answer's next token. It holds for the answer's text, or only for what follows a certain text.
 
-    Thoughts are free. `piece`: returns the text of a token. `trigger`: returns where in a text the constraint's part
-    begins, or None; without a trigger the constraint holds from the text's beginning.
+    Thoughts are free. `piece`: returns the text of a token. `trigger`: returns the constraint's part of a text, None
+    before it has begun; without a trigger the constraint holds from the text's beginning. `first`: the tokens with
+    which a free answer may begin.
 
     Raises Failure if the answer so far does not fit.
     """
@@ -183,11 +192,13 @@ class AnswerConstraint:
         matcher: Matcher,
         piece: Callable[[int], bytes],
         start: AnswerStart = AnswerStart(),
-        trigger: Callable[[str], int | None] | None = None,
+        trigger: Callable[[str], str | None] | None = None,
+        first: Mask | None = None,
     ) -> None:
         self.holds = False  # whether the next token is masked
         self._matcher = matcher
         self._piece = piece
+        self._first = first
         self._trigger = trigger
         self._waits = trigger is not None  # for the trigger
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -212,7 +223,7 @@ class AnswerConstraint:
             allowed = self._matcher.allowed()
             allowed[list(self._thought_openings)] = True
             return allowed
-        return None
+        return self._first
 
     def count_allowed(self, tokens: Sequence[int]) -> int:
         """Return how many of the tokens may come next, one after the other, as far as that is known now."""
@@ -221,6 +232,7 @@ class AnswerConstraint:
 
     def advance(self, token: int) -> None:
         """Append a token to the answer."""
+        self._first = None
         if self._thought_openings:
             self.holds = token not in self._thought_openings
             self._thought_openings = ()
@@ -242,9 +254,9 @@ class AnswerConstraint:
                 self._text += piece.text
             elif piece.kind in ("closed", "unopened") and self._trigger is None:
                 self.holds = True
-        if self._waits and self._trigger and (start := self._trigger(self._text)) is not None:
+        if self._waits and self._trigger and (begun := self._trigger(self._text)) is not None:
             self._waits = False
-            self.holds = self._matcher.advance_text(self._text[start:])
+            self.holds = self._matcher.advance_text(begun)
         return self.holds
 
 
@@ -257,8 +269,9 @@ def constraint_for(
 ) -> AnswerConstraint | None:
     """Return the mask that a request asks for; None if its answer is free. `notation`: that of its tool calls.
 
-    Tools that may be called constrain the answer from where it begins a call. Raises Failure for a constraint that
-    cannot be compiled, and Stopped when `stopped` returns True meanwhile.
+    Tools that may be called constrain the answer from where it begins a call. Behind the result of a call an answer is
+    not empty: small models end there, although nothing was said yet. Raises Failure for a constraint that cannot be
+    compiled, and Stopped when `stopped` returns True meanwhile.
     """
     calls = bool(request.tools) and request.tool_choice != "none"
     if not calls and request.constraint is None:
@@ -269,7 +282,8 @@ def constraint_for(
         compiler.thread.run(lambda: compiled(request, notation, compiler), stopped),
         shown_pieces(notation, compiler.vocabulary),
         start,
-        partial(start_of_calls, notation) if triggers else None,
+        partial(begun_calls, notation) if triggers else None,
+        compiler.words if triggers and request.messages[-1:] and request.messages[-1].role == "tool" else None,
     )
 
 
@@ -288,13 +302,19 @@ def compiled(request: Generate, notation: ToolFormat, compiler: GrammarCompiler)
         return compiler.matcher(answer_grammar(request, notation, compiler.vocabulary, refusal_of), is_json)
 
 
-def start_of_calls(notation: ToolFormat, text: str) -> int | None:
-    """Return where calls begin in an answer's text, behind their opening if the notation has one; None if nowhere."""
-    if notation.opening:
-        at = text.find(notation.opening)
-        return at + len(notation.opening) if at >= 0 else None
-    bare = re.match(notation.whole, text)
-    return bare.start(1) if bare else None
+def begun_calls(notation: ToolFormat, text: str) -> str | None:
+    """Return what of an answer's text belongs to its calls, behind their opening; None if no call has begun.
+
+    A call in JSON without its opening is completed in front as if the opening had been there.
+    """
+    if not notation.opening:
+        whole = re.match(notation.whole, text)
+        return text[whole.start(1) :] if whole else None
+    before, opening, calls = text.partition(notation.opening)
+    if opening:
+        return calls
+    bare = BARE.match(before) if JSON_LEAD in notation.lead else None
+    return notation.first + notation.lead.partition("{")[0] + text[bare.start("call") :] if bare else None
 
 
 def shown_pieces(notation: ToolFormat, vocabulary: ModelVocabulary) -> Callable[[int], bytes]:

@@ -18,11 +18,11 @@ from engine.protocol.requests import Tool
 from engine.tokenization.tool_formats import ToolFormat, schema_of, words
 
 NAME = r"([\w.-]{1,64})"
-# An answer that is a call as a whole, perhaps in a fence: models write it although they were told another notation.
-BARE = re.compile(r"(?:```\w*\s*)?\{\s*\"name\"\s*:\s*\"")
+# An answer that is a call as a whole, perhaps in a fence: models write it although they were told another notation. Two
+# braces stand in the templates of Qwen2.5, whose models repeat them.
+BARE = re.compile(r"\s*(?:```\w*\s*)?\{?(?P<call>\{\s*\"name\"\s*:\s*\")")
 BARE_LENGTH = 40  # characters from which on the beginning is known to be no such call
-FENCES = re.compile(r"^\s*(?:```\w*\s*)?|```\s*$")
-BETWEEN_CALLS = re.compile(r"(?:[\s,;]|```)*")
+FENCES = re.compile(r"^\s*(?:```\w*\s*)?(?:\{(?=\{))?|```\s*$")
 MOST_HELD = 1 << 17  # characters of a call that may be no call; what is longer is text
 
 
@@ -92,6 +92,8 @@ class ToolCallReader(CallReader):
         self._format = notation
         self._head = re.compile(notation.head_of(NAME))
         self._closing = words(notation.after)[-1] if notation.after.endswith(">") else ""
+        marks = "|".join(re.escape(mark) for mark in (self._closing, notation.opening.strip()) if mark)
+        self._between_calls = re.compile(rf"(?:[\s,;}}]|```{'|' if marks else ''}{marks})*")
         self._in_text = False  # whether the text since the last call has begun; blanks before it are not told
         self._call: str | None = None  # the present call as it was written, with blanks before, up to the held text
         self._end = ArgumentsEnd(notation.arguments)
@@ -292,7 +294,7 @@ class ToolCallReader(CallReader):
                         return calls, text[at:]
                     new.append((call["name"], values))
                 calls, at = calls + new, end
-                if between := BETWEEN_CALLS.match(text, at):
+                if between := self._between_calls.match(text, at):
                     at = between.end()
         rest = text[at:]
         return calls, "" if BARE.match(rest) else rest

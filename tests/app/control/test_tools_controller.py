@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.store.calls import calls_of
 from app.tools.choices import Choices
+from app.tools.rounds import IN_WORDS
 from app.transcript.call_view import CallView
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate, Prepare
@@ -169,6 +170,7 @@ def test_after_the_allowed_rounds_the_model_answers_with_what_it_has(
     qtbot.waitUntil(lambda: idle(chickadee))
     generated = [each for each in requests() if isinstance(each, Generate)]
     assert [each.tool_choice for each in generated] == ["auto", "auto", "none"]
+    assert [each.constraint for each in generated] == [None, None, IN_WORDS]
     assert len({each.tools for each in generated}) == 1  # else the model would read all again
     assert chickadee.open_chats.current.messages[-1].content == "result: 1+1 = 2"
 

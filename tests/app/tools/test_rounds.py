@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.store.calls import Call
+from app.store.calls import Call, encode_calls
+from app.store.chat import ChatMessage
 from app.tools.choices import Choices, Rule, agreement_of, choices_from, choices_text
-from app.tools.rounds import LEAST_TOKENS, MOST_CALLS, Offer, Offered, Outcome, Round, cut_text
+from app.tools.rounds import IN_WORDS, LEAST_TOKENS, MOST_CALLS, Offer, Offered, Outcome, Round, Turn, cut_text
 from app.tools.tool import ToolInfo, ToolResult
 from tests.app.tools.scripted_source import ScriptedSource, tool
 
@@ -20,13 +21,15 @@ LOOK, ACT, READ = tool("look"), tool("act", "acts"), tool("read", "acts", host_a
 class Desk:
     """A round over a scripted source, and what was told of it."""
 
-    def __init__(self, calls: Sequence[Call], room: int = 1000, choices: Choices | None = None) -> None:
+    def __init__(
+        self, calls: Sequence[Call], room: int = 1000, choices: Choices | None = None, turn: Turn | None = None
+    ) -> None:
         self.source = ScriptedSource(LOOK, ACT, READ)
         self.choices = choices or Choices(("scripted",))
         self.outcomes: dict[int, Outcome] = {}
         self.ends: list[bool] = []
         by_name = {info.name: Offered(info, self.source) for info in self.source.tools()}
-        offer = Offer("chat", (), by_name, self.rule_for, self.remember, lambda: room)
+        offer = Offer("chat", (), by_name, self.rule_for, self.remember, lambda: room, turn or Turn())
         self.round = Round(calls, offer, lambda: 5.0)
         self.round.told.connect(self.note)
         self.round.ended.connect(self.ends.append)
@@ -66,6 +69,50 @@ def test_calls_are_made_one_after_the_other() -> None:
     assert desk.outcomes[0] == Outcome(ToolResult("a!", "1 result"), 0.0)
     assert desk.ends == [False]
     assert desk.round.over
+
+
+def turn_of(*answers: tuple[Call, str]) -> Turn:
+    """Return the turn after a question whose answers each made one call with a result; "" for a failed one."""
+    messages = [
+        ChatMessage("c", None, "user", "earlier?"),
+        answered(call("look", "z")),
+        resulted(call("look", "z"), ""),
+    ]
+    messages.append(ChatMessage("c", None, "user", "question?"))
+    for made, text in answers:
+        messages += [answered(made), resulted(made, text)]
+    return Turn.of(messages)
+
+
+def answered(made: Call) -> ChatMessage:
+    return ChatMessage("c", None, "assistant", "", calls=encode_calls([made]))
+
+
+def resulted(made: Call, text: str) -> ChatMessage:
+    return ChatMessage(
+        "c", None, "tool", text, calls=encode_calls([replace(made, summary="1 result", failed=not text)])
+    )
+
+
+def test_a_repeated_call_has_the_earlier_result_and_is_not_made_again() -> None:
+    turn = turn_of((call("look", "a"), "a!"), (call("look", "b"), ""))
+    desk = Desk([replace(call("look", "a"), arguments='{ "text":"a"}'), call("look", "b"), call("act", "a")], turn=turn)
+    assert desk.outcomes[0] == Outcome(ToolResult("a!", "1 result"))
+    assert [arguments for _, arguments, _ in desk.source.calls] == [{"text": "b"}]  # the failed one is made again
+    desk.source.tell()
+    assert desk.round.asked is not None  # another tool with the same arguments is another call
+
+
+def test_after_calls_that_only_repeat_the_model_answers_in_words() -> None:
+    def offer(*answers: tuple[Call, str]) -> Offer:
+        return Offer("c", (), {}, lambda *_: "ask", lambda *_: None, lambda: 0, turn_of(*answers), 3)
+
+    a, b = (call("look", "a"), "a!"), (call("look", "b"), "b!")
+    assert [offer(*made).choice for made in ((), (a,), (a, b), (a, a), (a, b, a), (a, b, (call("act"), "")))] == [
+        "auto", "auto", "auto", "none", "none", "none",
+    ]  # fmt: skip
+    assert offer(a).constraint is None
+    assert offer(a, a).constraint == IN_WORDS
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.tools.rounds import IN_WORDS
 from common.failures import Failure
 from engine.generation.constraint import AnswerConstraint, AnswerStart, GrammarCompiler, constraint_for
 from engine.generation.decode import decode
@@ -19,7 +20,7 @@ from engine.generation.grammars import grammar_of
 from engine.generation.sampling import Sampler
 from engine.kv.session import Session
 from engine.protocol.events import WRITTEN, Thinking
-from engine.protocol.requests import Constraint, Generate, Message, Sampling, ThinkingOptions
+from engine.protocol.requests import Constraint, Generate, Message, Sampling, ThinkingOptions, Tool, ToolCall
 from engine.runtime.interface import RowLogits
 from engine.tokenization.tool_formats import HERMES
 from tests.engine.asking import GREEDY, QUESTION, ask, assert_same_but_for_near_ties
@@ -203,6 +204,48 @@ def test_a_continued_answer_goes_on_within_its_grammar():
         )
 
 
+ADD = Tool("add", parameters='{"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"]}')
+
+
+def mask_of_tools(*messages: Message) -> AnswerConstraint:
+    request = Generate(1, messages, thinking=ThinkingOptions(), tools=(ADD,), parallel_tool_calls=False)
+    mask = constraint_for(request, HERMES, COMPILER, AnswerStart())
+    assert mask is not None
+    return mask
+
+
+@pytest.mark.parametrize("begin", ["<tool_call>\n{", "{", "{{", "```json\n{", " {{"])
+def test_a_call_is_held_to_the_grammar_with_its_opening_or_without(begin):
+    mask, written = mask_of_tools(QUESTION), begin + '"name": "'
+    for token in written.encode():
+        mask.advance(token)
+    while (allowed := mask.allowed()) is not None and not allowed[END]:
+        token = int(np.flatnonzero(allowed)[-1])  # no blanks
+        mask.advance(token)
+        written += chr(token)
+    assert "".join(written.removeprefix(begin).split()) == '"name":"add","arguments":{"a":2}}</tool_call>'
+
+
+def test_text_that_is_no_call_is_free():
+    for text in ('{"nam": "', 'I write {"name": "', "{{{"):
+        mask = mask_of_tools(QUESTION)
+        for token in text.encode():
+            mask.advance(token)
+        assert mask.allowed() is None
+
+
+def test_an_answer_behind_a_result_says_something():
+    call = Message("assistant", "", (ToolCall("c", "add", '{"a": 1}'),))
+    mask = mask_of_tools(QUESTION, call, Message("tool", "2", tool_call_id="c"))
+    allowed = mask.allowed()
+    assert allowed is not None
+    assert not allowed[[END, ord(" "), ord("\n")]].any()
+    assert allowed[[ord("a"), ord("{"), ord("<")]].all()
+    mask.advance(ord("a"))
+    assert mask.allowed() is None
+    assert mask_of_tools(QUESTION).allowed() is None
+
+
 def test_without_a_constraint_there_is_no_mask_and_no_grammar_library():
     request = Generate(1, (QUESTION,), thinking=ThinkingOptions())
     assert constraint_for(request, HERMES, COMPILER, AnswerStart()) is None
@@ -230,3 +273,13 @@ def test_events_of_a_constrained_answer_are_text(whole):
     )
     assert "".join(event.text for event in events if isinstance(event, WRITTEN)) in ("yes", "no")
     assert not any(isinstance(event, Thinking) for event in events)
+
+
+def test_an_answer_in_words_is_no_call():
+    grammar = grammar_of(IN_WORDS)
+    allowed = COMPILER.matcher(grammar).allowed()
+    assert not allowed[[ord(each) for each in "{`<[ \n\t"]].any()
+    assert allowed[[ord(each) for each in "a1('\"-"]].all()
+    matcher = COMPILER.matcher(grammar)
+    assert matcher.advance_text('It is {"a": [1]}.\n\n```\n<b>')
+    assert matcher.allowed()[END]

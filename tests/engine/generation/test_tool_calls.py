@@ -138,6 +138,8 @@ def test_calls_without_an_opening_may_be_followed_by_text_or_be_cut_short():
     told = [("started", "g"), ("arguments", "{}")]
     assert read("hermes", f"{call}\n{call}\n{call[:20]}") == [*told, *told]
     assert read("hermes", f"```json\n{call}\n```\nI call it.") == [*told, ("text", "I call it.")]
+    assert read("hermes", f"{{{call}") == read("hermes", f"{{{call}}}\n") == told  # two braces, closed once or twice
+    assert read("hermes", f"{call}\n</tool_call>\n<tool_call>\n{call}\n</tool_call>") == [*told, *told]
     assert read("hermes", f'{call}\n{{"name": "Bob"}}') == [*told, ("text", '{"name": "Bob"}')]
 
 
