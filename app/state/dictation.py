@@ -21,7 +21,8 @@ MOST_SECONDS = 300.0  # a longer recording ends by itself: 10 MB of audio, and m
 LEAST_PEAK = 100  # of 32,768: the noise of an open microphone is louder, so a quieter recording is of a muted one
 QUIETEST_DB = -50.0  # the level meter's lower end; 0 is as loud as a sample can be
 LOUDEST = 32_768
-SILENCE, NO_WORDS, LOST = (Sentence.of(f"dictation.{name}") for name in ("silence", "no_words", "lost"))
+SILENCE, NO_WORDS = Sentence.of("dictation.silence"), Sentence.of("dictation.no_words")
+LOST = Sentence.of("dictation.lost")
 Phase = Literal["off", "needs_model", "recording", "recognising", "failed"]
 
 

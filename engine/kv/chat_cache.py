@@ -49,6 +49,7 @@ class ChatCache:
         saved chat may be found: several chats begin with its content.
         """
         session, same = self.session, bool(chat) and chat == self.chat
+        is_own = same or not chat  # whether the content may be saved as this chat's; without an id nothing is saved
         self.kept.turn += 1
         kept, in_kept = self.kept.find(prompt, session.runtime.window)
         returns = 1 + self.returns if same or is_continued(session.tokens, prompt) else 0
@@ -60,12 +61,12 @@ class ChatCache:
         name, record = (chat, own) if in_own >= in_common else (beginning, common)
         if record and max(in_own, in_common) - max(session.reusable(prompt), in_kept) >= MIN_SAVED_TOKENS:
             record, returns = self._load_saved(name, record), 1
-            own = record if name == chat else own
+            is_own, own = name == chat, record if name == chat else own
         if kept and in_kept - session.reusable(prompt) >= MIN_KEPT_TOKENS and self._load(kept.tokens, kept.load):
-            returns = 1 + kept.returns if is_continued(kept.tokens, prompt) else 0
+            returns, is_own = 1 + kept.returns if is_continued(kept.tokens, prompt) else 0, chat in ("", kept.id)
         self.kept.drop(lambda each: (bool(chat) and each.id == chat) or is_continued(each.tokens, prompt))
-        if not same and session.holds(prompt):  # the rest belongs to another chat: it must not be saved as this one's
-            session.go_back(len(prompt) - 1)
+        if not is_own and session.holds(prompt):
+            session.go_back(len(prompt))  # the rest is another chat's
         self.chat, self.returns = chat, returns
         self.saved_tokens = common_prefix(own.tokens, prompt) if own else 0
 

@@ -103,6 +103,7 @@ def test_ids_that_are_looked_up_are_in_the_table() -> None:
     found = {(name, ast.unparse(call.args[0])) for name, tree in sources(ROOMS) for call, ids in made(tree) if not ids}
     assert found == {
         ("common/process_end.py", "known"),
+        ("app/control/dictation_controller.py", "outcome.problem"),
         ("app/services/background.py", "BUG"),
         ("app/control/server_keys.py", "reason"),
         ("app/services/server_probe.py", "EngineEnd(end.exit_code, end.signal_number, end.not_started).sentence"),

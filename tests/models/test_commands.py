@@ -78,7 +78,7 @@ def test_pull_list_info_remove(server, own_data, tmp_path):
     assert again.stdout.startswith("bird.gguf is ready")
     assert [model["name"] for model in json_of("list", "--no-plan")][1:] == ["bird.gguf"]
     shown = run("info", "bird", "--no-plan").stdout
-    assert "licence           apache-2.0" in shown
+    assert "licence           Apache License 2.0" in shown
     kept = run("remove", "bird")
     assert kept.returncode == 2
     assert kept.stderr == "chickadee: bird.gguf was not deleted. Use --yes to delete without being asked.\n"

@@ -164,7 +164,7 @@ def test_tab_goes_through_files_choices_and_text(chickadee: Chickadee, qtbot: Qt
     first.face.setFocus()
     expected = [
         first.close_button, second.face, second.close_button, *composer.tray.choices.widgets, composer.attach_button,
-        composer.collections_button, composer.text, composer.button,
+        composer.collections_button, composer.tools_button, composer.text, composer.dictate_button, composer.button,
     ]  # fmt: skip
     seen = []
     for _ in expected:
