@@ -63,7 +63,8 @@ class ChatCache:
             record, returns = self._load_saved(name, record), 1
             is_own, own = name == chat, record if name == chat else own
         if kept and in_kept - session.reusable(prompt) >= MIN_KEPT_TOKENS and self._load(kept.tokens, kept.load):
-            returns, is_own = 1 + kept.returns if is_continued(kept.tokens, prompt) else 0, chat in ("", kept.id)
+            returns = 1 + kept.returns if is_continued(kept.tokens, prompt) else 0
+            is_own = chat in ("", kept.id)
         self.kept.drop(lambda each: (bool(chat) and each.id == chat) or is_continued(each.tokens, prompt))
         if not is_own and session.holds(prompt):
             session.go_back(len(prompt))  # the rest is another chat's
