@@ -153,9 +153,9 @@ class MemoryController(QObject):
         self._note(lambda: tr("The fact was deleted."), can_undo=True)
 
     def _undo(self) -> None:
-        fact, self._forgotten = self._forgotten, None
-        if fact is not None:
-            self._open_chats.projects.remember(fact)
+        if self._forgotten is not None:
+            self._open_chats.projects.remember(self._forgotten)
+        self._forgotten = None  # only now: what could not be stored can be brought back later
         self._note("")
 
     def _note(self, words: UiText, can_undo: bool = False, problem: UiText = "") -> None:
@@ -167,4 +167,4 @@ class MemoryController(QObject):
             self._note("")
             work()
         except Failure as failure:
-            self._note("", problem=failure.sentence)
+            self._note("", can_undo=self._forgotten is not None, problem=failure.sentence)

@@ -185,9 +185,12 @@ class ProjectController(QObject):
         self._guarded(remove)
 
     def _undo(self) -> None:
-        removed, self._removed = self._removed, []
-        self._guarded(lambda: self._projects.put_files(self._folder_id, removed))
-        self._note("")
+        def put_back() -> None:
+            self._projects.put_files(self._folder_id, self._removed)
+            self._removed = []  # only now: what could not be stored can be put back later
+            self._note("")
+
+        self._guarded(put_back)
 
     def _note(self, words: UiText, can_undo: bool = False, problem: UiText = "") -> None:
         if self.dialog is not None:
@@ -198,7 +201,7 @@ class ProjectController(QObject):
             work()
         except Failure as failure:
             if self.dialog is not None:
-                self._note("", problem=failure.sentence)
+                self._note("", can_undo=bool(self._removed), problem=failure.sentence)
             else:
                 self._window.notice.post_failure(failure, TOPIC)
 

@@ -1,4 +1,4 @@
-"""A small disk that can be full: a file system that disappears with this process. Linux only."""
+"""Disks on which writing fails: a small file system that can be full (Linux only), and a store that refuses writes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from app.wiring import Chickadee
 
 NEW_MOUNTS = 0x20000  # CLONE_NEWNS of linux/sched.h
 PRIVATE_BELOW = 1 << 18 | 1 << 14  # MS_PRIVATE | MS_REC of linux/mount.h
@@ -48,3 +50,8 @@ def fill_up(folder: Path, leave: int = 0) -> Path:
         while not leave:
             file.write(bytes(4096))
     return path
+
+
+def write_protect(chickadee: Chickadee, on: bool) -> None:
+    """Let every write of the store fail, or work again."""
+    chickadee.store.with_connection(lambda db: db.execute(f"PRAGMA query_only = {int(on)}"))

@@ -17,6 +17,7 @@ from app.store.project_store import ProjectStore
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate
 from tests.app.conftest import Opener, Requests
+from tests.app.small_disk import write_protect
 from tests.app.transcript.test_long_chats import ask_and_wait
 
 Ask = Callable[[Chickadee, str], None]
@@ -100,8 +101,14 @@ def test_facts_are_changed_and_forgotten_with_an_undo(curious: Chickadee, qtbot:
     assert facts(curious) == ["The user is called Eve."]
     click(qtbot, shown.facts[0].buttons[0])
     assert facts(curious) == []
+    write_protect(curious, True)
+    click(qtbot, shown.undo_button)
+    assert shown.problem.text()
+    assert not shown.undo_button.isHidden()  # nothing is lost: the same press brings the fact back later
+    write_protect(curious, False)
     click(qtbot, shown.undo_button)
     assert facts(curious) == ["The user is called Eve."]
+    assert not shown.problem.text()
     click(qtbot, shown.facts[0].buttons[0])
     curious.window.close()
     store = ChatStore(curious.folders.store)

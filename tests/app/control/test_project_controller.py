@@ -17,6 +17,7 @@ from app.store.project_store import MOST_FILES
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate, Prepare
 from tests.app.conftest import Opener, Requests
+from tests.app.small_disk import write_protect
 from tests.app.test_window import Ask
 from tests.app.transcript.test_long_chats import ask_and_wait
 
@@ -148,7 +149,13 @@ def test_removed_files_come_back_to_their_places(chickadee: Chickadee, folder: s
     qtbot.keyClick(shown.files.list, Qt.Key.Key_Delete)
     assert names(chickadee, folder) == ["tides.md"]
     assert shown.files.note.text() == "1 file was removed."
+    write_protect(chickadee, True)
     click(qtbot, shown.undo_button)
+    assert shown.files.problem.text()
+    assert not shown.undo_button.isHidden()  # nothing is lost: the same press brings the file back later
+    write_protect(chickadee, False)
+    click(qtbot, shown.undo_button)
+    assert not shown.files.problem.text()
     assert names(chickadee, folder) == ["harbour.txt", "tides.md"]
     assert shown.undo_button.isHidden()
 
