@@ -2,7 +2,7 @@
 
 A summary has what the model wrote and what the user wrote, line by line. Small models sum up the last text that they
 read and forget the rest: of 17 facts that the user had told a model of 1.5 billion weights, none was left after four
-summaries, and `benchmarks.summaries` prints how many are with the user's own lines.
+summaries; with the user's own lines, nearly all are (docs/notes/long-chats.md).
 """
 
 from __future__ import annotations
