@@ -51,7 +51,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The place where a model is computed: `layers` is the number of its last layers that lie on `device`, with their cache.
+    """The place where a model is computed: its last `layers` lie on `device`, with their part of the KV cache.
 
     Raises ValueError where way, device and layers do not go together.
     """
