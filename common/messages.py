@@ -173,6 +173,32 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
         "llama.cpp is expected to be faster with this model. Both libraries are timed while the computer is idle."
     ),
     "choice.slower": "llama.cpp is used for this model: ik_llama.cpp is not faster on this computer.",
+    # The engine: graphics processors and other devices that compute beside the processor.
+    "device.none": "No graphics processor was found: the processor computes.",
+    "device.off": "The processor computes, as chosen.",
+    "device.software": "The processor computes: {device} is the processor itself, so it would be slower.",
+    "device.not_found": "The processor computes: no graphics processor has “{name}” in its name.",
+    "device.no_room": "The processor computes: {device} would need {size:bytes} more memory than is available.",
+    "device.not_timed": "The processor computes until {device} was timed, which happens while the computer is idle.",
+    "device.slower": (
+        "The processor computes: {device} is not faster (prompts {reads} against {read}, writing {writes} against"
+        " {wrote})."
+    ),
+    "device.battery": (
+        "The processor computes on battery: {device} is faster, but takes more energy (prompts {reads} against {read},"
+        " writing {writes} against {wrote})."
+    ),
+    "device.prompts": "Prompts: {device}, {reads} against {read}; writing: processor.",
+    "device.all": "Prompts: {device}, {reads} against {read}; writing: the same, {writes} against {wrote}.",
+    "device.some": (
+        "{layers:,} of {of:,} layers: {device}; prompts {reads} against {read}, writing {writes} against {wrote}."
+    ),
+    "device.untimed_prompts": "Prompts: {device}, which was not timed yet; writing: processor.",
+    "device.untimed_layers": "{layers:,} of {of:,} layers: {device}, which was not timed yet.",
+    "device.no_loader": "The processor computes: this system has no Vulkan, or no driver for it.",
+    "device.wrong_numbers": "{device} is not used, because it computes wrong numbers. A new driver is tried again.",
+    "device.hung": "{device} is not used, because its driver did not answer. A new driver is tried again.",
+    "device.crashed": "{device} is not used, because its driver crashed. A new driver is tried again.",
     "bad_option.kv_type": "{name} cannot store its KV cache as {kv_type}.",
     "plan.needs": "{model} needs up to {size:bytes} with a context of {n_ctx:,} tokens; {room}.",
     "plan.pair": "{name} with {draft}",

@@ -4368,6 +4368,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>No graphics processor was found: the processor computes.</source>
+    <extracomment>device.none</extracomment>
+    <translation>未找到显卡：由处理器计算。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>No microphone has “{name}” in its name. There are: {names}.</source>
     <extracomment>dictation.unknown_microphone</extracomment>
     <translation>没有名称中含有“{name}”的麦克风。现有：{names}。</translation>
@@ -4437,6 +4443,24 @@
     <source>Pictures need {size:bytes} of memory for {name}, which are not free. Close other programs, or ask without pictures.</source>
     <extracomment>out_of_memory.projector</extracomment>
     <translation>图片需要 {size:bytes} 内存来加载 {name}，目前没有这么多空闲内存。请关闭其他程序，或不带图片提问。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Prompts: {device}, which was not timed yet; writing: processor.</source>
+    <extracomment>device.untimed_prompts</extracomment>
+    <translation>读取提示词：{device}（尚未测速）；生成：处理器。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Prompts: {device}, {reads} against {read}; writing: processor.</source>
+    <extracomment>device.prompts</extracomment>
+    <translation>读取提示词：{device}，{reads}，处理器为 {read}；生成：处理器。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Prompts: {device}, {reads} against {read}; writing: the same, {writes} against {wrote}.</source>
+    <extracomment>device.all</extracomment>
+    <translation>读取提示词：{device}，{reads}，处理器为 {read}；生成：同样由它完成，{writes}，处理器为 {wrote}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5013,6 +5037,54 @@
     <source>The process of the server has ended unexpectedly.</source>
     <extracomment>tool_server.crashed</extracomment>
     <translation>服务器的进程意外结束了。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The processor computes on battery: {device} is faster, but takes more energy (prompts {reads} against {read}, writing {writes} against {wrote}).</source>
+    <extracomment>device.battery</extracomment>
+    <translation>使用电池时由处理器计算：{device} 更快，但更耗电（读取提示词 {reads}，处理器为 {read}；生成 {writes}，处理器为 {wrote}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The processor computes until {device} was timed, which happens while the computer is idle.</source>
+    <extracomment>device.not_timed</extracomment>
+    <translation>在测出 {device} 的速度之前由处理器计算；测速在电脑空闲时进行。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The processor computes, as chosen.</source>
+    <extracomment>device.off</extracomment>
+    <translation>由处理器计算（按所选设置）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The processor computes: no graphics processor has “{name}” in its name.</source>
+    <extracomment>device.not_found</extracomment>
+    <translation>由处理器计算：没有名称中含“{name}”的显卡。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The processor computes: this system has no Vulkan, or no driver for it.</source>
+    <extracomment>device.no_loader</extracomment>
+    <translation>由处理器计算：此系统没有 Vulkan，或没有相应的驱动程序。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The processor computes: {device} is not faster (prompts {reads} against {read}, writing {writes} against {wrote}).</source>
+    <extracomment>device.slower</extracomment>
+    <translation>由处理器计算：{device} 并不更快（读取提示词 {reads}，处理器为 {read}；生成 {writes}，处理器为 {wrote}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The processor computes: {device} is the processor itself, so it would be slower.</source>
+    <extracomment>device.software</extracomment>
+    <translation>由处理器计算：{device} 就是处理器本身，只会更慢。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The processor computes: {device} would need {size:bytes} more memory than is available.</source>
+    <extracomment>device.no_room</extracomment>
+    <translation>由处理器计算：{device} 所需内存比可用内存多 {size:bytes}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5790,6 +5862,24 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>{device} is not used, because it computes wrong numbers. A new driver is tried again.</source>
+    <extracomment>device.wrong_numbers</extracomment>
+    <translation>不使用 {device}，因为它的计算结果有误。更新驱动程序后会再次尝试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{device} is not used, because its driver crashed. A new driver is tried again.</source>
+    <extracomment>device.crashed</extracomment>
+    <translation>不使用 {device}，因为它的驱动程序崩溃了。更新驱动程序后会再次尝试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{device} is not used, because its driver did not answer. A new driver is tried again.</source>
+    <extracomment>device.hung</extracomment>
+    <translation>不使用 {device}，因为它的驱动程序没有响应。更新驱动程序后会再次尝试。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>{drafter} has a different vocabulary from {target}: {difference}. Choose a draft model of the same family.</source>
     <extracomment>other_vocabulary.of_pair</extracomment>
     <translation>{drafter} 的词表与 {target} 不同：{difference}。请选择同一系列的草稿模型。</translation>
@@ -6033,6 +6123,18 @@
     <source>{host} took longer than {seconds} seconds to send the page.</source>
     <extracomment>no_connection.page_slow</extracomment>
     <translation>{host} 发送网页用了超过 {seconds} 秒。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{layers:,} of {of:,} layers: {device}, which was not timed yet.</source>
+    <extracomment>device.untimed_layers</extracomment>
+    <translation>{of:,} 层中的 {layers:,} 层：{device}（尚未测速）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>{layers:,} of {of:,} layers: {device}; prompts {reads} against {read}, writing {writes} against {wrote}.</source>
+    <extracomment>device.some</extracomment>
+    <translation>{of:,} 层中的 {layers:,} 层：{device}；读取提示词 {reads}，处理器为 {read}；生成 {writes}，处理器为 {wrote}。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

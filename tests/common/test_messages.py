@@ -97,9 +97,10 @@ def test_ids_that_are_looked_up_are_in_the_table() -> None:
     """An id that is no literal in the call comes from one of these tables."""
     from app.store.database import KNOWN
     from common.process_end import SIGNALS
+    from engine.devices.refusal import SENTENCES
     from models.vocabulary_match import SPECIAL
 
-    assert {*SIGNALS.values(), *KNOWN, *SPECIAL.values()} <= set(MESSAGES)
+    assert {*SIGNALS.values(), *SENTENCES.values(), *KNOWN, *SPECIAL.values()} <= set(MESSAGES)
     found = {(name, ast.unparse(call.args[0])) for name, tree in sources(ROOMS) for call, ids in made(tree) if not ids}
     assert found == {
         ("common/process_end.py", "known"),
@@ -117,6 +118,7 @@ def test_ids_that_are_looked_up_are_in_the_table() -> None:
         ("engine/client_process.py", "changed.failed.sentence"),
         ("engine/client_process.py", "event.sentence"),
         ("engine/api/server.py", "reason"),
+        ("engine/devices/refusal.py", "SENTENCES[self.reason]"),
         ("engine/kv/chat_cache.py", "self._why_not"),
         ("engine/loading/first_look.py", "refusal.sentence"),
         ("engine/loading/from_disk.py", "words"),
