@@ -167,7 +167,7 @@ class Chats:
             window, open_chats, engine, self.list, known_collections, models.controller, values
         )
         self.import_export = ImportExportController(window, open_chats, self.list)
-        self.tool_servers = ToolServersController(settings, engine, open_chats, self.desk)
+        self.tool_servers = ToolServersController(window, settings, engine, open_chats, self.desk)
         self.snippets = SnippetController(window, folders.data / SNIPPETS)
         self.options = ChatOptionsController(window, open_chats, engine, values, Personas(store))
         self.screenshot = ScreenshotController(window, drafts)

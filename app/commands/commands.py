@@ -87,6 +87,7 @@ COMMANDS = (
     Command("chat", "think", mark("&Think before answering"), ("Ctrl+Shift+T",)),
     Command("chat", "use_collections", mark("&Use collections…"), ("Ctrl+Shift+D",), "collections"),
     Command("chat", "use_tools", mark("&Choose tools…"), ("Ctrl+T",), "tools"),
+    Command("chat", "tool_servers", mark("Tool ser&vers (MCP)…"), ()),
     Command("chat"),
     Command("chat", "next_chat", mark("&Next chat"), ("Ctrl+Tab", "Ctrl+PgDown")),
     Command("chat", "previous_chat", mark("&Previous chat"), ("Ctrl+Shift+Tab", "Ctrl+PgUp")),

@@ -12,6 +12,7 @@ RELATED = {
     "screenshot": mark("capture screen picture image"),
     "read_page": mark("web website internet URL browse"),
     "collections": mark("folders knowledge library RAG search index"),
+    "tool_servers": mark("functions plugins agents"),
     "open_model": mark("load GGUF file"),
     "models": mark("download install load change switch language LLM Hugging Face Ollama"),
     "server": mark("remote cloud network GPU OpenAI vLLM Ollama URL address key"),

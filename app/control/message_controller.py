@@ -18,6 +18,7 @@ from app.control.model_controller import ModelController
 from app.dialogs.source_dialog import SourceDialog
 from app.notice import UNDO_MS
 from app.services.timers import Debounce
+from app.state.answer_facts import read_for
 from app.state.conversation import Conversation
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
@@ -99,10 +100,9 @@ class MessageController(QObject):
             self._transcript.focus_message(self._conversation.messages[row].id)
 
     def open_source(self, id: str, number: int, index: int) -> None:
-        """Show passage `index` of attachment `number` of the question that the message answers."""
+        """Show passage `index` of the file with this number among those that the answer `id` is from."""
         tree = self._conversation.tree
-        question = tree[id].parent_id
-        sources = tree[question].attachments if question and question in tree else ()
+        sources = read_for([tree[each] for each in tree.path(id)])
         if number >= len(sources) or not sources[number].path:
             self._notice.post(lambda: tr("This source is no longer stored with the question."))
             return

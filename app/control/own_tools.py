@@ -6,15 +6,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from PySide6.QtCore import QObject, QTimer
 
-from app.attachments.attachment import Attachment
+from app.attachments.attachment import Attachment, with_attachments
 from app.attachments.fitting import ranked
 from app.attachments.pages import PageReader
+from app.collections.attached import attachments_of
 from app.collections.messages import DAMAGED, Answer
 from app.control.retriever import Retriever
 from app.services.background import Background
@@ -79,7 +79,7 @@ class OwnToolWork(QObject):
         def answered(answer: Answer | None) -> None:
             if answer is not None and answer.problem == DAMAGED:
                 self._retriever.damaged.emit()
-            call.tell(_passages(answer))
+            call.tell(passages_result(answer))
 
         if used:
             self._retriever.search.find(
@@ -195,18 +195,14 @@ def _files(conversation: Conversation) -> dict[str, Attachment]:
     return {file.name: file for file in attached if file.text and not file.from_collection}
 
 
-def _passages(answer: Answer | None) -> ToolResult:
+def passages_result(answer: Answer | None) -> ToolResult:
+    """Return what was found in collections, as the model reads it everywhere."""
     if answer is None or answer.problem:
         return _failed("The documents could not be searched.")
     if not answer.files:
         return ToolResult("Nothing was found. Other words may help.", tr_n("{n} passage", "{n} passages", 0))
-    texts = []
-    for file in answer.files:
-        for passage in file.passages:
-            page = f", page {passage.page}" if passage.page else ""
-            heading = f", “{passage.heading}”" if passage.heading else ""
-            texts.append(f"[{Path(file.path).name}{page}{heading}]\n{passage.text.strip()}")
-    return ToolResult("\n\n".join(texts), tr_n("{n} passage", "{n} passages", len(texts)))
+    found, count = attachments_of(answer, ()), sum(len(file.passages) for file in answer.files)
+    return ToolResult(with_attachments(found, ""), tr_n("{n} passage", "{n} passages", count), found=found)
 
 
 def _messages(hits: Sequence[Hit]) -> ToolResult:

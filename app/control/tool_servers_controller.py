@@ -23,6 +23,7 @@ from app.tools.mcp.found import Found, found_servers
 from app.tools.mcp.servers import ToolServers
 from app.tools.mcp.source import McpSource
 from app.tools.mcp.sources import McpSources
+from app.window import Window
 from app.words import UiText, tr, tr_n, worded
 from common.failures import Failure
 from common.sentences import Sentence
@@ -37,7 +38,7 @@ class ToolServersController(QObject):
     """Controller of the MCP servers; `sources` are what the chats may use, by the desk."""
 
     def __init__(
-        self, settings: SettingsController, engine: EngineQueue, open_chats: OpenChats, desk: ToolDesk
+        self, window: Window, settings: SettingsController, engine: EngineQueue, open_chats: OpenChats, desk: ToolDesk
     ) -> None:
         super().__init__(settings)
         self._controller, self._settings = settings, settings.settings
@@ -52,6 +53,7 @@ class ToolServersController(QObject):
         self._counted_for: object = None
         self._paint = Debounce(self._show, REPAINT_MS, self)
         settings.opened.connect(self._add_page)
+        window.commands.bind("tool_servers", self.open)
         self.servers.changed.connect(lambda _id: self._paint.request_in(0))
         self._desk = desk
         self.sources.added.connect(self._follow)

@@ -41,7 +41,7 @@ class ToolsController(QObject):
         open_above(self.menu(), self._window.composer.tools_button)
 
     def menu(self) -> QMenu:
-        """Return the menu: a switch for each built-in tool, and one for all tools of each other source."""
+        """Return the menu: a switch for each built-in tool, one for all tools of each other source, the settings."""
         conversation = self._open_chats.current
         choices = self._desk.choices(conversation)
         menu = QMenu(self._window)
@@ -61,6 +61,8 @@ class ToolsController(QObject):
         if choices.always or choices.never:
             menu.addSeparator()
             menu.addAction(tr("Ask me again before tools act"), partial(self._ask_again, conversation))
+        menu.addSeparator()
+        menu.addAction(self._window.commands.actions["tool_servers"])
         return menu
 
     def _switch(self, conversation: Conversation, key: str, on: bool) -> None:

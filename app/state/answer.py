@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from app.attachments.attachment import pictures_in
+from app.attachments.attachment import Attachment, pictures_in
 from app.state.answer_facts import continued, statistics_from_json, statistics_to_json, used_sources
 from app.store.calls import Call, encode_calls
 from app.store.chat import ChatMessage, Ending
@@ -52,20 +52,22 @@ class Answer:
 
     `message` is the answer as last stored, and `text` the whole of it. `continues` is whether this is the rest of an
     answer that had stopped. `progress` is known while the prompt is read. `thinking_tokens` counts those of the
-    thoughts that have ended. `offer`: the tools that it may call. `clock` gives monotonic seconds.
+    thoughts that have ended. `read`: the files of the question, and what calls since have found. `offer`: the tools
+    that it may call. `clock` gives monotonic seconds.
     """
 
     def __init__(
         self,
         message: ChatMessage,
         question: ChatMessage | None,
+        read: Sequence[Attachment],
         continues: bool,
         clock: Callable[[], float],
         offer: Offer | None = None,
     ) -> None:
         self.message, self.continues, self.offer = message, continues, offer
         self._calls: list[Call] = []
-        self._question = question
+        self._question, self._read = question, read
         self.phase: Literal["reading", "answering"] = "reading"
         self.progress: PromptProgress | None = None
         self.thinking_tokens = 0
@@ -125,11 +127,11 @@ class Answer:
     def finished(self, statistics: Statistics) -> ChatMessage:
         """Return the whole answer."""
         whole = continued(statistics_from_json(self.message.statistics), statistics)
-        sources, question = self.message.sources, self._question
-        if question is not None:
-            sources = used_sources(sources, question.attachments, question.content, without_thoughts(self.text))
-        ended = replace(self._so_far(), stop_reason=statistics.stop_reason, statistics=statistics_to_json(whole))
         calls = self._calls if statistics.stop_reason == "tool_calls" else ()  # others may be cut short
+        sources = "" if calls else self.message.sources  # the answer behind the calls has them
+        if self._question is not None:
+            sources = used_sources(sources, self._read, self._question.content, without_thoughts(self.text))
+        ended = replace(self._so_far(), stop_reason=statistics.stop_reason, statistics=statistics_to_json(whole))
         return replace(ended, sources=sources, calls=encode_calls(calls))
 
     def failed(self, reason: Ending, sentence: Sentence | None, detail: str) -> ChatMessage:

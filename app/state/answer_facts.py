@@ -89,7 +89,7 @@ class Source:
     """The parts of one file that an answer is from.
 
     `parts` count from 1 and there are `total`; `pages` are those that the parts lie on, empty for a file without pages.
-    What was found in a collection has a `number` among the question's attachments, and `places` in its file; without
+    What was found in a collection has a `number` in `read_for`, and `places` in its file; without
     places all of the file was sent. Its `parts` are the places of which the answer used something; () stands for all.
     A collection in which nothing was found has a total of 0.
     """
@@ -105,6 +105,12 @@ class Source:
     def used_places(self) -> Sequence[int]:
         """Numbers, from 0, of the places that the answer is from."""
         return [part - 1 for part in self.parts if part <= len(self.places)] or range(len(self.places))
+
+
+def read_for(messages: Sequence[ChatMessage]) -> tuple[Attachment, ...]:
+    """Return what the answer at the end of a branch is from: the last question's files, and what calls have found."""
+    question = max((at for at, message in enumerate(messages) if message.role == "user"), default=len(messages))
+    return tuple(file for message in messages[question:] for file in message.attachments)
 
 
 def sources_of(attachments: Iterable[Attachment]) -> str:

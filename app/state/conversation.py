@@ -14,7 +14,7 @@ from typing import Any, Literal
 from app.attachments.attachment import Attachment
 from app.events import Event
 from app.state.answer import Answer, Waiting
-from app.state.answer_facts import sources_of
+from app.state.answer_facts import read_for, sources_of
 from app.state.conversation_events import ConversationEvents
 from app.state.draft import MessageDraft
 from app.state.projects import NO_PROJECT, Project
@@ -298,9 +298,9 @@ class Conversation(ConversationEvents):
         if continues:
             message = replace(self.messages[-1], stop_reason=None, problem="", detail="", model=model)
         else:
-            sources = sources_of(self.messages[-1].attachments if self.messages else ())
+            sources = sources_of(read_for(self.messages))
             message = ChatMessage(self.chat.id, self.tree.leaf, "assistant", "", model=model, sources=sources)
-        self.answer = Answer(message, question, continues, self._clock, offer)
+        self.answer = Answer(message, question, read_for(self.messages), continues, self._clock, offer)
         if continues:
             self._update(message)
             self.answer_resumed.emit(self)
@@ -476,7 +476,9 @@ class Conversation(ConversationEvents):
         (call,), result = calls_of(self.tree[id]), outcome.result
         call = replace(call, summary=result.summary, seconds=outcome.seconds, failed=result.failed, cut=outcome.cut)
         reason: Ending = "cancelled" if outcome.stopped else "end"
-        message = replace(self.tree[id], content=result.text, calls=encode_calls([call]), stop_reason=reason)
+        message = replace(
+            self.tree[id], content=result.text, calls=encode_calls([call]), stop_reason=reason, attachments=result.found
+        )
         self._update(message)
         self.message_changed.emit(self, message)
 

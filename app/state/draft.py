@@ -13,7 +13,7 @@ from app.store.chat import Chat
 from engine.protocol.events import ModelInfo
 
 Fit = Literal["all", "unknown", "too_much", "best", "beginning"]
-CHOICES = ("options", "collections", "folder_id")  # of a chat that is not stored yet
+CHOICES = ("options", "collections", "tools", "folder_id")  # of a chat that is not stored yet
 LEAST_ROOM = 400  # tokens: a part and its heading
 
 
@@ -123,12 +123,12 @@ class Unsent:
 class MessageDraft(Unsent):
     """The unsent content of one chat's composer, and `queued`: the message that waits for the answer under way.
 
-    `options` is JSON of app.settings.resolve.ChatOptions, `collections` ids, one a line, and `folder_id` a folder, all
-    chosen for a chat that is not stored yet; other chats have them in their entry.
+    The CHOICES are values for a chat's entry that were chosen before the chat is stored; other chats have them there.
     """
 
     options: str = ""
     collections: str = ""
+    tools: str = ""
     folder_id: str = ""
     queued: Unsent = field(default_factory=Unsent)
 

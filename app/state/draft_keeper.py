@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from app.attachments.attachment import Attachment
 from app.events import Event
 from app.state.conversation import Conversation
-from app.state.draft import DraftFile, MessageDraft, Unsent
+from app.state.draft import CHOICES, DraftFile, MessageDraft, Unsent
 from app.store.chat_store import UNSENT, ChatStore
 from app.store.database import Done, transaction
 from common.failures import Failure
 from common.paths import path_of, path_text
 
 NEW = ""  # the id of the chat that is not stored yet
-PUT_TEXT = """INSERT INTO unsent (chat_id, text, options, collections, folder_id, attachments, queued)
-    VALUES (?, ?, ?, ?, ?, '[]', ?) ON CONFLICT (chat_id) DO UPDATE SET text = excluded.text,
-    options = excluded.options, collections = excluded.collections, folder_id = excluded.folder_id,
-    queued = excluded.queued"""
-GET_TEXT = """SELECT text, options, collections, queued, coalesce(
-    (SELECT id FROM folders WHERE folders.id = unsent.folder_id AND deleted_at IS NULL), '')
-    FROM unsent WHERE chat_id = ?"""
+TEXTS = ("text", "queued", *CHOICES)
+PUT_TEXT = f"""INSERT INTO unsent (chat_id, {", ".join(TEXTS)}, attachments) VALUES (?{", ?" * len(TEXTS)}, '[]')
+    ON CONFLICT (chat_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in TEXTS)}"""
+GET_TEXT = f"SELECT {', '.join(TEXTS)} FROM unsent WHERE chat_id = ?"
+IS_FOLDER = "SELECT 1 FROM folders WHERE id = ? AND deleted_at IS NULL"
 PUT_FILES = """INSERT INTO unsent_files (chat_id, attachments, unread, queued, queued_unread) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (chat_id) DO UPDATE SET attachments = excluded.attachments, unread = excluded.unread,
     queued = excluded.queued, queued_unread = excluded.queued_unread"""
@@ -39,27 +38,28 @@ class DraftStore:
 
     def load(self, chat_id: str) -> MessageDraft:
         columns = "attachments, unread, queued, queued_unread"
-        row, files = self._store.with_connection(
-            lambda db: (
-                db.execute(GET_TEXT, (chat_id,)).fetchone(),
-                db.execute(f"SELECT {columns} FROM unsent_files WHERE chat_id = ?", (chat_id,)).fetchone(),
-            )
-        )  # fmt: skip
+
+        def read_rows(db: sqlite3.Connection) -> tuple[Any, Any]:
+            row = db.execute(GET_TEXT, (chat_id,)).fetchone() or ("",) * len(TEXTS)
+            files = db.execute(f"SELECT {columns} FROM unsent_files WHERE chat_id = ?", (chat_id,)).fetchone()
+            texts = dict(zip(TEXTS, row, strict=True))
+            if not db.execute(IS_FOLDER, (texts["folder_id"],)).fetchone():
+                texts["folder_id"] = ""
+            return texts, files
+
+        texts, files = self._store.with_connection(read_rows)
         if files is None:
             self._without_files.add(chat_id)
-        text, options, collections, queued, folder_id = row or ("", "", "", "", "")
         read, unread, queued_read, queued_unread = files or ("", "", "", "")
-        waiting = Unsent(queued, _files(queued_read, queued_unread))
-        draft = MessageDraft(text, _files(read, unread), options=options, collections=collections, queued=waiting)
-        draft.folder_id = folder_id
-        return draft
+        waiting = Unsent(texts.pop("queued"), _files(queued_read, queued_unread))
+        return MessageDraft(items=_files(read, unread), queued=waiting, **texts)
 
     def save(self, chat_id: str, draft: MessageDraft, done: Done, files: bool = True) -> None:
         """Replace the stored draft and call `done` with the outcome.
 
         `files` False leaves the stored files as they are, because they may be long.
         """
-        messages, chosen = (draft, draft.queued), (draft.options, draft.collections, draft.folder_id)
+        messages, chosen = (draft, draft.queued), [getattr(draft, name) for name in CHOICES]
         text, queued = (message.text for message in messages)
         packed = [part for message in messages for part in _packed(message)]
         has_files = any(message.items for message in messages)
@@ -68,7 +68,7 @@ class DraftStore:
         def write(db: sqlite3.Connection) -> None:
             with transaction(db):
                 if text or queued or any(chosen):
-                    db.execute(PUT_TEXT, (chat_id, text, *chosen, queued))
+                    db.execute(PUT_TEXT, (chat_id, text, queued, *chosen))
                 else:
                     db.execute(NO_TEXT, (chat_id,))
                 if files and has_files:

@@ -37,7 +37,7 @@ class ChatMessage:
         deleted_at: Unix time; None while the message is not deleted.
         thought_seconds: how long the model thought before it answered; None if it did not or nothing was measured.
         edited_at: when the user wrote this version of an answer; None for what a model wrote.
-        attachments: files of a user's message.
+        attachments: files of a user's message, or what the call of a result has found in collections.
         summary: text that the model reads in place of this message and all above it; "" if it reads the messages.
         calls: JSON of app.store.calls.Call: an answer's calls of tools, or the one that a result is from.
     """

@@ -288,6 +288,8 @@ MIGRATIONS: tuple[Step, ...] = (
         "ALTER TABLE chats ADD COLUMN tools TEXT NOT NULL DEFAULT ''",
     ),
     create_projects,
+    # The tools that were chosen for a chat before its first message, as `chats.tools`.
+    added("unsent", "tools TEXT NOT NULL DEFAULT ''"),
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -52,7 +52,7 @@ class Turn:
         last = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
         answers = (calls_of(message) for message in messages[last:] if message.role == "assistant")
         results = {
-            _made(call): ToolResult(message.content, call.summary)
+            _made(call): ToolResult(message.content, call.summary, found=message.attachments)
             for message in messages[last:]
             if message.role == "tool"
             for call in calls_of(message)
@@ -240,7 +240,7 @@ class Round:
     def _tell(self, result: ToolResult, seconds: float | None = None) -> None:
         number, left = self._number, min(len(self.calls), MOST_CALLS) - self._number
         text, cut = cut_text(storable(result.text), max(LEAST_TOKENS, self._offer.room() // max(left, 1)))
-        result = ToolResult(text, storable(result.summary), result.failed)
+        result = replace(result, text=text, summary=storable(result.summary))
         self.told.emit(number, Outcome(result, seconds, cut))
         if not self._stopped:
             self._next()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from app.attachments.attachment import Attachment
 from app.events import Event
 
 Effect = Literal["reads", "acts"]  # only looks at what the user has chosen; or writes, connects or runs something
@@ -42,12 +43,13 @@ class ToolInfo:
 class ToolResult:
     """Result of a call: text for the model, and `summary`, a few words for people (“3 passages”).
 
-    `failed`: the text says why there is no result.
+    `failed`: the text says why there is no result. `found`: the passages of collections that the text consists of.
     """
 
     text: str
     summary: str = ""
     failed: bool = False
+    found: tuple[Attachment, ...] = ()
 
 
 class ToolSource(Protocol):

@@ -801,6 +801,11 @@
   </message>
   <message>
     <location filename="../../app/commands/commands.py"/>
+    <source>Tool ser&amp;vers (MCP)…</source>
+    <translation>工具服务器（MCP）(&amp;V)…</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/commands.py"/>
     <source>Use first &amp;line as title</source>
     <translation>用第一行作标题(&amp;L)</translation>
   </message>
@@ -953,6 +958,11 @@
     <location filename="../../app/commands/related_words.py"/>
     <source>functions calculator plugins agents web search</source>
     <translation>函数 计算器 插件 智能体 联网 搜索</translation>
+  </message>
+  <message>
+    <location filename="../../app/commands/related_words.py"/>
+    <source>functions plugins agents</source>
+    <translation>函数 插件 智能体</translation>
   </message>
   <message>
     <location filename="../../app/commands/related_words.py"/>

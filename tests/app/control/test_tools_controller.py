@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from app.collections.messages import Answer, FoundFile, FoundPassage
+from app.control.own_tools import passages_result
+from app.dialogs.source_dialog import SourceDialog
 from app.store.calls import calls_of
 from app.tools.choices import Choices
 from app.tools.rounds import IN_WORDS
 from app.transcript.call_view import CallView
+from app.transcript.source_links import SourceLink
 from app.wiring import Chickadee
 from engine.protocol.requests import Generate, Prepare
 from tests.app.conftest import CHECKOUT, Opener, Requests
@@ -83,6 +88,41 @@ def test_a_call_is_a_line_that_unfolds(
     again.open_chats.open(conversation.chat.id)
     assert lines(again) == [line]
     assert again.window.composer.tools_button.text() == "Calculator"
+
+
+def test_tools_chosen_before_the_first_message_survive_a_restart(chickadee: Chickadee, open_window: Opener) -> None:
+    switch_on(chickadee, "own/calculate")
+    chickadee.window.close()
+    assert open_window().window.composer.tools_button.text() == "Calculator"
+
+
+def test_the_menu_leads_to_the_tool_servers(chickadee: Chickadee) -> None:
+    next(each for each in chickadee.chats.tools.menu().actions() if "MCP" in each.text()).trigger()
+    assert chickadee.chats.tool_servers.page is not None
+
+
+def test_an_answer_names_the_passages_that_its_calls_found(chickadee: Chickadee, qtbot: QtBot, tmp_path: Path) -> None:
+    (tmp_path / "trip.md").write_text("# Flight\n\nWe land at 10:25.")
+    source = ScriptedSource(tool("look"))
+    chickadee.chats.desk.add(source)
+    switch_on(chickadee, "scripted")
+    ask(chickadee, use("look", text="a"))
+    qtbot.waitUntil(lambda: source.begun == 1)
+    passage = FoundPassage(10, 26, "We land at 10:25.", "Flight")
+    file = FoundFile(str(tmp_path / "trip.md"), "text", 26, (passage,))
+    source.tell(result=passages_result(Answer(1, (file,), searched=1)))
+    qtbot.waitUntil(lambda: idle(chickadee))
+    result, view = chickadee.open_chats.current.messages[2], chickadee.window.transcript.views[-1]
+    assert result.content.startswith(
+        'Passages found in the file "trip.md":\n```\n[passage 1, under the heading: Flight]'
+    )
+    assert view.source_links is not None
+    (link,) = [each for each in view.source_links.widgets if isinstance(each, SourceLink)]
+    assert link.text() == "trip.md · Flight"
+    qtbot.mouseClick(link, Qt.MouseButton.LeftButton)
+    dialog = chickadee.window.findChild(SourceDialog)
+    assert dialog is not None
+    qtbot.waitUntil(lambda: "We land" in dialog.text.toPlainText() and dialog.note.isHidden())
 
 
 def test_a_tool_that_acts_waits_for_a_press_of_its_own(chickadee: Chickadee, qtbot: QtBot) -> None:
