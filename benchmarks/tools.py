@@ -1,10 +1,12 @@
-"""How often a model calls the right tool, and answers right with what came: 40 tasks over the built-in tools.
+"""How often a model calls the right tool, and answers right with what came: 40 tasks over the built-in tools and MCP.
 
     python -m benchmarks.tools [--model FILE] [--tasks N] [--json]
 
 Each task is asked in a chat of its own, with all tools: once with the grammar that the engine enforces on calls, once
-without. Calls are done by the window's own round. Documents, files and chats are searched as attached files are. The
-scripted model makes the calls that `tool_tasks.toml` names, and answers with the last result: no model can do better.
+without. Calls are done by the window's own round; the two MCP servers of `tool_server.py` run confined, as the window's
+do. Documents are found as in collections, chats as in attached files. The scripted model makes the calls that
+`tool_tasks.toml` names, and answers with all results: no model can do better. A call is valid if it is one of a tool
+that there is, with arguments that fit its schema; it works if it has a result.
 """
 
 from __future__ import annotations
@@ -19,19 +21,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from statistics import mean
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-from app.attachments.attachment import Attachment
-from app.control.own_tools import file_parts
 from app.state.prompt import prompt_of
 from app.store.calls import Call, encode_calls
 from app.store.chat import ChatMessage
-from app.tools import own
-from app.tools.own import OwnTool, OwnTools, at_once
+from app.tools.arguments import read_arguments
 from app.tools.rounds import Offer, Offered, Outcome, Round, Turn
-from app.tools.tool import ToolResult
 from benchmarks.command import benchmark_parser, print_json
+from benchmarks.tool_sources import Tools
 from engine.engine import Engine
 from engine.protocol.events import Finished, Text, ToolCallArguments, ToolCallStarted
 from engine.protocol.requests import Count, Generate, Load, Message, Sampling, Tool
@@ -56,6 +56,7 @@ class Run:
 
     calls: int = 0
     valid: int = 0
+    worked: int = 0
     right_tool: bool = False
     right_answer: bool = False
     tokens: int = 0
@@ -64,7 +65,7 @@ class Run:
     reread: tuple[int, ...] = ()
 
 
-Answer = Callable[[Sequence[ChatMessage], Run, Offer], ChatMessage]
+Answering = Callable[[Sequence[ChatMessage], Run, Offer], ChatMessage]
 
 
 def read_tasks() -> tuple[dict[str, Any], list[Task]]:
@@ -78,43 +79,13 @@ def read_tasks() -> tuple[dict[str, Any], list[Task]]:
     return raw, tasks
 
 
-def paragraphs(text: str) -> tuple[tuple[int, int], ...]:
-    """Return where each paragraph of a text begins and ends."""
-    return tuple(match.span() for match in re.finditer(r".+(?:\n.+)*", text))
-
-
-def tools_over(raw: Mapping[str, Mapping[str, str]]) -> OwnTools:
-    """Return the built-in tools over these documents and chats; what has a result has it at once."""
-
-    def attached(texts: Mapping[str, str]) -> dict[str, Attachment]:
-        return {name: Attachment(name, "text", len(text), text, paragraphs(text)) for name, text in texts.items()}
-
-    def found(texts: Mapping[str, str]) -> Callable[[Mapping[str, Any]], ToolResult]:
-        whole = attached({"all": "\n\n".join(f"{name}: {text}" for name, text in texts.items())})
-        return lambda arguments: file_parts(whole, {"name": "all", "query": arguments["query"]})
-
-    files = attached(raw["documents"])
-
-    def now(work: Callable[[], object]) -> object:
-        return work()
-
-    return OwnTools(
-        OwnTool(own.SEARCH_COLLECTIONS, at_once(found(raw["documents"]), now)),
-        OwnTool(own.READ_FILE, at_once(lambda arguments: file_parts(files, arguments), now)),
-        OwnTool(own.SEARCH_CHATS, at_once(found(raw["chats"]), now)),
-        OwnTool(own.CALCULATE, at_once(own.calculation, now)),
-        OwnTool(own.CLOCK, at_once(own.present_time, now)),
-    )
-
-
-def do(task: Task, source: OwnTools, answer: Answer) -> Run:
+def do(task: Task, tools: Tools, answer: Answering) -> Run:
     """Have a task done as the window does it: answers and rounds of calls in turn."""
     run, started = Run(), time.perf_counter()
-    by_name = {info.name: Offered(info, source) for info in source.tools()}
     messages = [ChatMessage("c", None, "user", task.question)]
     first = ""
     for _ in range(MOST_ROUNDS + 1):
-        offer = offer_after(messages, by_name)
+        offer = offer_after(messages, tools.by_name)
         message = answer(messages, run, offer)
         messages.append(message)
         calls = json.loads(message.calls) if message.calls else []
@@ -125,9 +96,10 @@ def do(task: Task, source: OwnTools, answer: Answer) -> Run:
         outcomes: dict[int, Outcome] = {}
         round_ = Round(made, offer)
         round_.told.connect(outcomes.__setitem__)
-        round_.start()
+        tools.end(round_)
         run.calls += len(made)
-        run.valid += sum(not outcome.result.failed for outcome in outcomes.values())
+        run.valid += sum(is_valid(call, tools) for call in made)
+        run.worked += sum(not outcome.result.failed for outcome in outcomes.values())
         messages += [
             ChatMessage(
                 "c",
@@ -144,13 +116,22 @@ def do(task: Task, source: OwnTools, answer: Answer) -> Run:
     return run
 
 
+def is_valid(call: Call, tools: Tools) -> bool:
+    """Return whether a call is one of a tool that there is, with arguments that fit."""
+    try:
+        read_arguments(call.arguments, tools.by_name[call.name].info.parameters)
+    except (KeyError, ValueError):
+        return False
+    return True
+
+
 def offer_after(messages: Sequence[ChatMessage], by_name: Mapping[str, Offered]) -> Offer:
     """Return what the window would offer the next answer; all calls are agreed to."""
     turn = Turn.of(messages)
     return Offer("c", (), by_name, lambda *_: "always", lambda *_: None, lambda: 1000, turn, MOST_ROUNDS)
 
 
-def scripted(task: Task) -> Answer:
+def scripted(task: Task) -> Answering:
     """Return the model that makes the task's calls and answers with all results."""
     left = list(task.calls)
 
@@ -166,9 +147,10 @@ def scripted(task: Task) -> Answer:
 class RealModel:
     """A model of the engine: answers, and counts the tokens that it read again."""
 
-    def __init__(self, engine: Engine, source: OwnTools) -> None:
+    def __init__(self, engine: Engine, tools: Tools) -> None:
         self._engine = engine
-        self._tools = tuple(Tool(info.name, info.description, info.parameters) for info in source.tools())
+        infos = [offered.info for offered in tools.by_name.values()]
+        self._tools = tuple(Tool(info.name, info.description, info.parameters) for info in infos)
 
     def answer(self, messages: Sequence[ChatMessage], run: Run, offer: Offer) -> ChatMessage:
         request = Generate(
@@ -216,6 +198,7 @@ def summary(name: str, runs: Sequence[Run]) -> dict[str, Any]:
     return {
         "model": name, "tasks": len(runs), "calls": calls,
         "valid": sum(run.valid for run in runs) / calls if calls else None,
+        "worked": sum(run.worked for run in runs) / calls if calls else None,
         "right_tool": mean(run.right_tool for run in runs), "right_answer": mean(run.right_answer for run in runs),
         "tokens": mean(run.tokens for run in runs), "accepted": mean(run.accepted for run in runs),
         "seconds": mean(run.seconds for run in runs), "most_reread": max(reread, default=None),
@@ -229,7 +212,7 @@ def main() -> None:
     parser.add_argument("--ctx", type=int, default=4096, help="limit of the context in tokens (default: 4096)")
     options = parser.parse_args()
     raw, tasks = read_tasks()
-    tasks, source = tasks[:: max(1, len(tasks) // options.tasks)], tools_over(raw)
+    tasks = tasks[:: max(1, len(tasks) // options.tasks)]
     rows = list[dict[str, Any]]()
 
     def add(name: str, runs: Sequence[Run]) -> None:
@@ -238,23 +221,23 @@ def main() -> None:
             print_row(rows[-1])
 
     if not options.json:
-        print(f"{options.model.name}, {len(tasks)} tasks\n  {'':14} calls  valid  right tool  right answer  tokens  "
-              "accepted  seconds  read again (mean, most)")  # fmt: skip
-    add("scripted", [do(task, source, scripted(task)) for task in tasks])
-    with closing(Engine()) as engine:
+        print(f"{options.model.name}, {len(tasks)} tasks\n  {'':14} calls  valid  worked  right tool  right answer  "
+              "tokens  accepted  seconds  read again (mean, most)")  # fmt: skip
+    with TemporaryDirectory() as folder, closing(Tools(raw, Path(folder))) as tools, closing(Engine()) as engine:
+        add("scripted", [do(task, tools, scripted(task)) for task in tasks])
         engine.load(Load(0, str(options.model), n_ctx=options.ctx))
-        model = RealModel(engine, source)
-        add("with grammar", [do(task, source, model.answer) for task in tasks])
+        model = RealModel(engine, tools)
+        add("with grammar", [do(task, tools, model.answer) for task in tasks])
         with without_grammar():
-            add("without", [do(task, source, model.answer) for task in tasks])
+            add("without", [do(task, tools, model.answer) for task in tasks])
     if options.json:
         print_json(rows)
 
 
 def print_row(row: Mapping[str, Any]) -> None:
-    valid = "–" if row["valid"] is None else f"{row['valid']:.0%}"
+    valid, worked = ("–" if row[name] is None else f"{row[name]:.0%}" for name in ("valid", "worked"))
     again = "–" if row["mean_reread"] is None else f"{row['mean_reread']:.0f}, {row['most_reread']}"
-    shares = f"{valid:>5}  {row['right_tool']:10.0%}  {row['right_answer']:12.0%}"
+    shares = f"{valid:>5}  {worked:>6}  {row['right_tool']:10.0%}  {row['right_answer']:12.0%}"
     costs = f"{row['tokens']:6.0f}  {row['accepted']:8.0f}  {row['seconds']:7.2f}"
     print(f"  {row['model']:14} {row['calls']:5}  {shares}  {costs}  {again}", flush=True)
 
