@@ -150,6 +150,11 @@ def _open(application: Application, data: Path | None, model: Path | None, quest
             _say(in_system_language(Sentence.of("start.already_open")))
         return 0
     start_logging(folders.logs)
+    from app.foundation import Foundation
+
+    foundation = Foundation(folders, model)
+    foundation.start()
+    # Imported only now: this takes as long as the engine takes to start.
     from PySide6.QtCore import QTimer
 
     from app.bugs import BUG, log_bugs
@@ -160,7 +165,7 @@ def _open(application: Application, data: Path | None, model: Path | None, quest
     from app.wiring import Chickadee
 
     try:
-        chickadee = Chickadee(folders, model, preparation=remaining_command())
+        chickadee = Chickadee(foundation, remaining_command())
         log_bugs(lambda: chickadee.window.notice.post(BUG, kind="problem"))
         instance.raised.connect(chickadee.raise_window)
         instance.asked.connect(chickadee.ask)
@@ -177,7 +182,6 @@ def _open(application: Application, data: Path | None, model: Path | None, quest
 
         application.commitDataRequest.connect(end_session)
         signals = Signals(application, SIGNALS, end_session)
-        # The first paint comes before the engine starts to use the processor.
         QTimer.singleShot(0, chickadee.start)
         if question is not None:
             QTimer.singleShot(0, lambda: chickadee.ask(question))

@@ -12,6 +12,7 @@ from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.folders import open_folders
+from app.foundation import Foundation
 from app.state.conversation import Conversation
 from app.state.engine_state import EngineState
 from app.store.chat import ChatMessage
@@ -35,7 +36,7 @@ def run(application: QApplication, model: Path | None, data: Path | None) -> str
     recent = recent_models(data or data_folder())
     with tempfile.TemporaryDirectory(prefix="chickadee-") as folder:
         os.environ["CHICKADEE_CACHE_DIR"] = str(Path(folder) / "cache")  # deleted with the folder when the test ends
-        chickadee = Chickadee(open_folders(Path(folder)), model, max_tokens=MAX_TOKENS)
+        chickadee = Chickadee(Foundation(open_folders(Path(folder)), model, max_tokens=MAX_TOKENS))
         for path in reversed(recent):
             chickadee.store.remember_model(path)
         try:

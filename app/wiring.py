@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication
@@ -40,7 +38,6 @@ from app.control.quick_controller import QuickController
 from app.control.retriever import Retriever
 from app.control.room_controller import RoomController
 from app.control.screenshot_controller import ScreenshotController
-from app.control.server_keys import ServerKeys
 from app.control.settings_controller import SettingsController
 from app.control.smaller_model_controller import SmallerModelController
 from app.control.snippet_controller import SnippetController
@@ -55,22 +52,19 @@ from app.control.unsaved_controller import UnsavedController
 from app.control.welcome_controller import WelcomeController
 from app.control.window_state_controller import WindowStateController
 from app.folders import Folders
+from app.foundation import Foundation, Intervals
 from app.look.theme import application_icon
 from app.markdown.inline import import_in_background
 from app.notice import NO_MODEL
 from app.services.background import Background
-from app.services.engine_process import EngineProcess
-from app.services.frames import Collector
 from app.services.json_line_process import wait_for_children
 from app.services.timers import Debounce, Throttle
 from app.settings.settings import Settings
 from app.state.collections import Collections
-from app.state.engine_queue import EngineQueue
 from app.state.open_chats import OpenChats
 from app.state.persona import Personas
 from app.state.snippets import FILE as SNIPPETS
 from app.state.tool_desk import ToolDesk
-from app.store.recovery import open_store
 from app.window import Window
 from common.failures import Failure
 from common.folders import cache_folder
@@ -78,38 +72,15 @@ from common.folders import cache_folder
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals:
-    """Waiting times of the window in milliseconds; tests use shorter ones."""
-
-    tick: int = 250  # between looks at whether the engine still reacts
-    patience: int = 3_000  # until an engine is killed that does not stop; an answer normally ends within 100 ms
-    read_ahead: int = 300  # a user who leafs through the chats does not want each one read ahead
-    title: int = 2_000  # after an answer, so that a user who goes on at once is asked nothing of the engine before
-    memory: int = 20_000  # without a question, after which a chat counts as over
-    links: int = 400  # after the last letter, until links in the message are looked for
-    save_text: int = 500  # text typed in this time may be lost if the program is killed
-    speech: int = 2_000  # between two announcements of an answer's sentences to a screen reader
-    minute: int = 60_000  # of idle time, after some of which the model is unloaded; between looks at the battery
-    settings_settled: int = 800  # several changes of settings load the model again only once
-    save_window: int = 1_000  # dragging the window and scrolling change its state all the time
-    upkeep: int = 3_000  # after the last change that may need the store's upkeep
-    upkeep_retry: int = 60_000  # after a failure
-    notify_after: int = 20_000  # the user waits for a shorter answer
-    index: int = 3_000  # after the start or a change of the collections
-    save_retry: int = 5_000  # until texts that could not be stored are tried again; a failing write is quick
-
-
 class Models:
     """The engine queue, and the controllers of models and of the status line."""
 
-    def __init__(
-        self, window: Window, process: EngineProcess, open_chats: OpenChats, settings: Settings, intervals: Intervals
-    ) -> None:
-        keys = ServerKeys(settings, window)
-        engine = self.engine = EngineQueue(process.client, settings, keys.find_to_connect)
+    def __init__(self, window: Window, foundation: Foundation, open_chats: OpenChats, intervals: Intervals) -> None:
+        settings, engine, keys = foundation.settings, foundation.engine, foundation.keys
+        self.engine = engine
+        keys.setParent(window)
         settings.changed.connect(engine.model.apply_settings)
-        controller = self.controller = ModelController(window, settings, engine, open_chats, keys)
+        controller = self.controller = ModelController(window, settings, engine, open_chats, keys, foundation.first)
         self.status = StatusController(window, engine, controller, settings, intervals.tick, intervals.minute)
         SmallerModelController(window.notice, engine, controller, settings)  # owned by the models' controller
         engine.state.phase_changed.connect(controller.engine_changed)
@@ -211,41 +182,29 @@ class Chats:
 class Chickadee(QObject):
     """The running application: one window, one engine, one store."""
 
-    def __init__(
-        self,
-        folders: Folders,
-        model: Path | None = None,
-        command: Sequence[str] | None = None,
-        max_tokens: int | None = None,
-        intervals: Intervals | None = None,
-        preparation: Sequence[str] = (),
-    ) -> None:
-        """Compose the application; `preparation` is the command that completes the set-up, empty if nothing is left."""
+    def __init__(self, foundation: Foundation, preparation: Sequence[str] = ()) -> None:
+        """Build the window; `preparation` is the command that completes the set-up, empty if nothing is left."""
         super().__init__()
-        self._collector = Collector(self)  # before any thread starts
-        intervals = intervals or Intervals()
+        foundation.setParent(self)
+        self._foundation = foundation
+        self.folders, intervals = foundation.folders, foundation.intervals
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         application.setWindowIcon(application_icon())
-        self.folders, self._first_model = folders, model
-        fixed = {"answer.max_tokens": max_tokens} if max_tokens else {}
-        self.settings = Settings(folders.settings, fixed)
+        self.settings, self.store, self.process = foundation.settings, foundation.store, foundation.process
         self.appearance = Appearance(application, self.settings)
-        self.store, self._recovery = open_store(folders.store)
-        self.store.writer.use_thread(Background(self).call_in_window)
-        self.process = EngineProcess(command, self, intervals.patience)
-        self.window = Window(folders.geometry)
+        self.window = Window(self.folders.geometry)
         self.open_chats = OpenChats(self.store)
-        self.models = Models(self.window, self.process, self.open_chats, self.settings, intervals)
+        self.models = Models(self.window, foundation, self.open_chats, intervals)
         self.preparation = PreparationController(self.window, self.models.engine, self.models.controller, preparation)
         self.settings_controller = compose_settings(self.window, self.appearance, self.settings, self.models, intervals)
         self.api = ApiController(self.settings_controller, self.models.engine)
         self.window.commands.bind("local_api", self.api.open)
-        self.chats = Chats(self.window, self.models, self.open_chats, self.settings_controller, folders, intervals)
+        self.chats = Chats(self.window, self.models, self.open_chats, self.settings_controller, self.folders, intervals)
         self.chats.engine_monitor.show_processes(lambda: self.api.front.memory_bytes, lambda: self.process.memory_bytes)
         self.engine = self.models.engine
         self._check_notices()
-        self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings)
+        self.offers = OfferController(self.window, self.engine, self.models.controller, self.settings, intervals.offers)
         self.window.closing.connect(self.stop)
         self.unsaved_sentences: list[str] = []  # sentences that the program prints after the window has closed
 
@@ -263,15 +222,18 @@ class Chickadee(QObject):
         self.models.controller.listed.connect(check)
 
     def start(self) -> None:
-        """Start the engine with the first model; the window may be shown before or after."""
-        self._collector.start()
+        """Start the engine with the first model, unless it has started; the window may be shown before or after."""
+        foundation = self._foundation
+        foundation.collector.start()
         self.settings_controller.report_problems()
-        if self._recovery is not None:
-            self.window.notice.post(self._recovery.__str__, kind="problem")
-        try:
-            self.models.controller.start(self._first_model)
-        except Failure as failure:
-            self.window.notice.post_failure(failure, NO_MODEL)
+        if foundation.recovery is not None:
+            self.window.notice.post(foundation.recovery.__str__, kind="problem")
+        self.models.controller.list_recent()
+        if foundation.started:
+            self.engine.state.repeat()  # what happened before there was a window to hear of it
+        foundation.start()
+        if foundation.failure:
+            self.window.notice.post_failure(foundation.failure, NO_MODEL)
         self.preparation.start()
         self.offers.start()
         self.api.apply()
@@ -302,7 +264,7 @@ class Chickadee(QObject):
         except Failure as failure:
             log.warning("%s", failure.log_text)
         wait_for_children()
-        self._collector.close()
+        self._foundation.collector.close()
 
     def ask(self, question: str, token: str = "") -> None:
         """Show the quick window and ask `question` there, because the program was started with `--ask`."""

@@ -16,6 +16,7 @@ from PySide6.QtCore import QEventLoop, Qt, QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.folders import Folders, open_folders
+from app.foundation import Foundation
 from app.wiring import Chickadee
 from engine.protocol.events import Statistics
 
@@ -79,7 +80,7 @@ def open_window(
         folders = open_folders(Path(folder))
         prepare(folders)
         command = None if model else [sys.executable, "-c", ""]
-        chickadee = Chickadee(folders, model and model.absolute(), command, **options)
+        chickadee = Chickadee(Foundation(folders, model and model.absolute(), command, **options))
         try:
             chickadee.window.show()
             yield chickadee

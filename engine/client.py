@@ -147,6 +147,7 @@ class EngineClient:
         self._waiting: dict[int, Waiter] = {}
         self._cancels: dict[int, int] = {}  # ids of the requests to be cancelled, by those of Cancel
         self._last_id = 0
+        self._early: tuple[Target | None, int] = (None, 0)  # the target and the id of the Load sent behind Hello
         self._own = 0  # id of the client's own request under way: Hello, Load, or Status after a failed Load
         self._ping = 0
         self._refusal: Failed | None = None  # of a Load, while the engine is asked whether it has the model before
@@ -299,6 +300,7 @@ class EngineClient:
                 self._do(Start(self._process.files, self._process.remote))
                 self._change("starting")
                 self._own = self._send(Hello(0))
+                self._early = self._target, self._send(self._target.load)  # read as soon as the engine has started
             case "ending":
                 self._again = True
             case _ if self._process and self._process.remote != self._target.start.remote:
@@ -314,6 +316,15 @@ class EngineClient:
         assert self._target
         self._own = self._send(self._target.load)
         self._change("loading")
+
+    def _go_on_loading(self) -> None:
+        """Wait for the model that was requested with the start; request another one that is wanted by now."""
+        target, id = self._early
+        if target is self._target:
+            self._own = id
+            self._change("loading")
+        else:
+            self._load()
 
     def _end_process(self, again: bool) -> None:
         self._again = again and not self._closed
@@ -351,7 +362,7 @@ class EngineClient:
         match event:
             case Welcome():
                 self._out.append(partial(self.news, event))
-                self._load()
+                self._go_on_loading()
             case Loaded():
                 self.model, self._holds_model = event.model, True
                 self._become_ready()

@@ -299,3 +299,15 @@ def return_freed_memory() -> None:
 def _malloc_trim() -> Any:
     """Return glibc's `malloc_trim`; None with another C library."""
     return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+
+
+def lower_priority(niceness: int) -> None:
+    """Lower this process's priority, so that another process gets a core that both want.
+
+    Call this before the process has threads: on Linux each thread has its own niceness, inherited from the thread that
+    made it.
+    """
+    if sys.platform == "win32":
+        psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+    else:
+        os.nice(niceness)

@@ -26,6 +26,7 @@ from app.dialogs.collections_dialog import CollectionRow
 from app.dialogs.models_dialog import ModelsDialog
 from app.dialogs.source_dialog import SourceDialog
 from app.folders import open_folders
+from app.foundation import Foundation
 from app.services.worker_service import math_service
 from app.state.answer_facts import sources_of
 from app.state.draft import DraftFile
@@ -681,7 +682,7 @@ def take_picture(shot: Shot, folder: Path) -> None:
         folders.settings.write_text(
             f'[window]\nlanguage = "{shot.language}"\ntheme = "{shot.theme}"\ntext_size = {shot.percent}\n'
         )
-        chickadee = Chickadee(folders, Path(data) / shot.model, ENGINE)
+        chickadee = Chickadee(Foundation(folders, Path(data) / shot.model, ENGINE))
         chickadee.window.resize(*shot.size)
         chickadee.window.show()
         chickadee.start()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from app.control.first_model import FirstModel
+from app.control.first_model_notice import FirstModelNotice
 from app.control.model_files import LocalModels, ModelDownloads
 from app.control.model_switch import ModelSwitch
 from app.control.models_on_disk import ModelsOnDisk
@@ -28,6 +28,7 @@ from app.settings.servers import SavedServer
 from app.settings.settings import Settings
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
+from app.state.first_model import FirstModel
 from app.state.open_chats import OpenChats
 from app.window import Window
 from app.words import UiText, tr, tr_n
@@ -68,6 +69,7 @@ class ModelController(QObject):
         engine: EngineQueue,
         open_chats: OpenChats,
         keys: ServerKeys,
+        first: FirstModel,
     ) -> None:
         super().__init__(window)
         self.list = ModelList()
@@ -78,7 +80,8 @@ class ModelController(QObject):
         self._options: OneDialog[ModelOptions] = OneDialog(lambda: self._effects.forget())
         self._effects = PlanEffects(self.planner, self)
         self._options_question: Ask | None = None  # the question about the model whose options are open
-        self.first = FirstModel(engine, self._store, window.notice, self.open, self.use, settings.has_model)
+        self.first = first
+        FirstModelNotice(first, window.notice, self.open, self.use)
         self._freed_bytes = 0
         self._remembered: Path | None = None  # the model that was stored last as a recent one
         self._own_folder = partial(own_folder, settings.path)
@@ -113,17 +116,6 @@ class ModelController(QObject):
 
     # --- the model in use ---------------------------------------------------------------------------------------------
 
-    def start(self, model: Path | None) -> None:
-        """List the recent models in the status line; load `model`, or the one used last if it is None.
-
-        Raises Failure if there is no model.
-        """
-        self._list_recent()
-        if model is None:
-            self.first.load()
-        else:
-            self._engine.model.use(model)
-
     def choose_model(self) -> None:
         """Let the user choose a model file, and load it."""
         path = self._engine.state.path
@@ -156,11 +148,11 @@ class ModelController(QObject):
         self._remembered = path
         try:
             self._store.remember_model(path)
-            self._list_recent()
+            self.list_recent()
         except Failure as failure:
             log.warning("%s", failure.log_text)
 
-    def _list_recent(self) -> None:
+    def list_recent(self) -> None:
         """List the recent models in the status line. Raises Failure."""
         self.on_disk.recent = list(filter(self._is_known, self._store.recent_models()))
         self._window.status.show_models(self.on_disk.recent, self._words_about)
@@ -256,7 +248,7 @@ class ModelController(QObject):
         servers = tuple(self._settings.servers.values())
         if servers != self.list.servers:
             self.list.servers = servers
-            self._list_recent()
+            self.list_recent()
             self._show.request()
         self.on_disk.remote = [path for server in servers for path in server.paths]
 
@@ -404,7 +396,7 @@ class ModelController(QObject):
         self.local.remove(model)
         if model.location.is_ours:  # its file was deleted
             self._store.forget_model(model.path)
-            self._list_recent()
+            self.list_recent()
 
     def _act_on_remote_model(self, path: Path, action: str) -> None:
         remote = remote_model(path)

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject
 from app.control.model_controller import ModelController
 from app.dialogs.model_list import BEST, FASTER, ORIGINS, STATES, local_title, progress_words
 from app.model_fit import delay_words, room_words, writing_speed
+from app.services.timers import Debounce
 from app.settings.settings import Settings
 from app.state.engine_queue import EngineQueue
 from app.state.engine_state import EngineState
@@ -44,8 +45,13 @@ TOPIC = "download"  # topic of problems with downloads
 
 
 class OfferController(QObject):
-    def __init__(self, window: Window, engine: EngineQueue, models: ModelController, settings: Settings) -> None:
+    """Controller of the offers; the models are judged `pause_ms` after one was loaded, behind a first question."""
+
+    def __init__(
+        self, window: Window, engine: EngineQueue, models: ModelController, settings: Settings, pause_ms: int
+    ) -> None:
         super().__init__(window)
+        self._look_soon = Debounce(self._look, pause_ms, self)
         self._window, self._engine, self._models, self._settings = window, engine, models, settings
         self._models_requested = False  # whether the models were looked for
         self._judged = False  # whether the planner has answered for all of them once
@@ -75,7 +81,7 @@ class OfferController(QObject):
     def _engine_changed(self, state: EngineState) -> None:
         """Look for better models once the loaded one, or that there is none, is known."""
         if state.phase == "failed" or (state.phase == "ready" and tier_of_file(state.path) is not None):
-            self._look()
+            self._look_soon.request()
         self._show()
 
     def _look(self) -> None:

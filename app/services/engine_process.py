@@ -58,6 +58,10 @@ class EngineProcess(QObject):
         """Resident memory of the process in bytes; 0 without a process."""
         return self._process.memory_bytes
 
+    def flush(self) -> None:
+        """Hand over the requests so far; without this the process gets them once the event loop runs."""
+        self._process.flush()
+
     def close(self) -> None:
         """Ask the process to end. Nothing is told to anybody any more."""
         self._unread.clear()

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 CHECKOUT = Path(__file__).resolve().parents[2]
 CHILDREN_SECONDS = 0.5  # in which all children that were closed end by themselves, before they are killed
 KILLED_SECONDS = 0.3  # for the system to take back the memory of killed ones; the kernel goes on without us
+FLUSH_MS = 100  # a process starts within 10
 REMEMBERED_LINES = 20  # last lines of stderr that become the end's `output`
 Errors = Literal["drop", "forward"] | logging.Logger
 
@@ -102,6 +103,11 @@ class JsonLineProcess(QObject):
         """
         if self._process is not None and self._process.state() != QProcess.ProcessState.NotRunning:
             self._process.write(line)
+
+    def flush(self) -> None:
+        """Wait until the child has started and the system has taken the lines so far, FLUSH_MS at most."""
+        if self._process is not None:
+            self._process.waitForBytesWritten(FLUSH_MS)
 
     def send(self, message: msgspec.Struct) -> None:
         self.write(msgspec.json.encode(message) + b"\n")

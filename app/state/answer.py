@@ -15,7 +15,7 @@ from common.reasoning import PieceKind, open_sections, without_thoughts
 from common.sentences import Sentence, encode_sentence
 from engine.protocol.events import Statistics
 
-# The promise is that at most one second of an answer is lost: up to 0.25 s until the next tick (app.wiring) and the
+# The promise is that at most one second of an answer is lost: up to 0.25 s until the next tick (app.foundation) and the
 # delays of a busy computer are added to this.
 CHECKPOINT_SECONDS = 0.4
 

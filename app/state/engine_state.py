@@ -119,3 +119,9 @@ class EngineState:
             self.power_changed.emit(self)
         if changed & {"context_tokens", "context_chat", "rss_bytes", "statistics", "live_speed", "preparing"}:
             self.numbers_changed.emit(self)
+
+    def repeat(self) -> None:
+        """Emit the events of phase and problem again, for those who have connected after the engine was started."""
+        self.phase_changed.emit(self)
+        if self.problem:
+            self.problem_changed.emit(self)

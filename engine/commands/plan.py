@@ -45,6 +45,7 @@ from engine.loading.memory_search import MemoryPlan
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, LoadPlan, planned_estimate, resolve
 from engine.loading.sizes import DRAFT_PREFIX
+from engine.machine import lower_priority
 from engine.protocol.lines import claim_stdout
 from engine.protocol.requests import BackendName, BackendWish, KVModeName, Load
 from engine.protocol.settings import filled
@@ -63,6 +64,7 @@ REPORTED = (
     "threads",
 )  # fmt: skip
 MAX_LINE = 1 << 20  # bytes of a question
+NICE = 10  # below the engine's: an answer comes before the judgement of other models
 PART_TITLES = {
     "weights_mapped": "weights, mapped file",
     "weights_read": "weights, read",
@@ -154,6 +156,7 @@ def part_title(part: str) -> str:
 
 
 def answer_all(_options: argparse.Namespace) -> int:
+    lower_priority(NICE)
     output = claim_stdout()
     with closing(PlannerClient()) as other:
         try:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import signal
 import sys
 import threading
 from typing import BinaryIO
 
-import psutil
-
 from common.confinement import limits, problems
 from common.log_format import PrivateFormatter, traceback_of
 from engine.base import BaseEngine
+from engine.machine import lower_priority
 from engine.protocol.lines import claim_stdout
 from engine.rights import add_read_option
 from engine.serve.server import EngineServer
@@ -37,7 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def serve() -> int:
     """Compute answers until the input ends; return the exit code."""
     output = claim_stdout()
-    lower_priority()
+    lower_priority(NICE)
     start_logging()
     from engine.engine import Engine  # imported after stdout is claimed, because imports may print
 
@@ -64,15 +62,3 @@ def start_logging() -> None:
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     sys.excepthook = lambda _kind, error, _trace: log.critical("bug:\n%s", traceback_of(error))
     threading.excepthook = lambda end: log.critical("bug:\n%s", traceback_of(end.exc_value) if end.exc_value else "")
-
-
-def lower_priority() -> None:
-    """Lower this process's priority, so that the window gets a core that both want: it needs little, and a user waits.
-
-    Call this before the process has threads: on Linux each thread has its own niceness, inherited from the thread that
-    made it.
-    """
-    if sys.platform == "win32":
-        psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
-    else:
-        os.nice(NICE)

@@ -21,9 +21,10 @@ from pytestqt.wait_signal import SignalBlocker
 
 from app import words
 from app.folders import Folders, open_folders
+from app.foundation import Foundation, Intervals
 from app.services.json_line_process import wait_for_children
 from app.services.worker_service import colour_service, math_service
-from app.wiring import Chickadee, Intervals
+from app.wiring import Chickadee
 from engine.protocol.lines import decode_request
 from engine.protocol.requests import Request
 
@@ -144,6 +145,7 @@ def intervals() -> Intervals:
         read_ahead=10,
         links=20,
         title=20,
+        offers=20,
         memory=20,
         save_text=20,
         settings_settled=20,
@@ -179,7 +181,9 @@ def open_window(
     ) -> Chickadee:
         if command and not model_used_last:
             model = model or tmp_path / "fake.gguf"
-        chickadee = Chickadee(folders, model, command, max_tokens, intervals, preparation)
+        foundation = Foundation(folders, model, command, max_tokens, intervals)
+        foundation.start()  # before the window is built, as the program does it
+        chickadee = Chickadee(foundation, preparation)
         opened.append(chickadee)
         chickadee.window.resize(1000, 700)
         with qtbot.waitExposed(chickadee.window):

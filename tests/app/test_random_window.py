@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from app.wiring import Intervals
+from app.foundation import Intervals
 from tests.app.control.test_collections_controller import vectors  # noqa: F401 - a fixture
 from tests.app.random_window.desk import BugLog, Desk
 from tests.app.random_window.machine import WindowMachine

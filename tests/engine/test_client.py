@@ -120,6 +120,28 @@ def test_a_request_starts_the_process_and_waits_for_the_model(bench: Bench) -> N
     assert heard == [Tokenized(asked.id, (1,), (b"a",))]
 
 
+def test_the_model_is_requested_with_the_start_so_that_nobody_waits_for_the_welcome(bench: Bench) -> None:
+    bench.client.use(MODEL)
+    assert [type(request) for request in bench.requests()] == [Hello, Load]
+    assert bench.phase() == "starting"
+    bench.welcome()
+    assert bench.phase() == "loading"
+    bench.loaded()
+    assert (bench.phase(), len(bench.requests())) == ("ready", 2)
+
+
+def test_a_model_that_is_chosen_before_the_welcome_is_the_one_that_is_loaded(bench: Bench) -> None:
+    bench.client.use(MODEL)
+    first = bench.last(Load)
+    bench.client.use(Target(Load(0, "/other.gguf")))
+    bench.welcome()
+    assert bench.last(Load).path == "/other.gguf"
+    bench.client.received(Loaded(first.id, info("/m.gguf"), 0.1))
+    assert bench.phase() == "loading"
+    bench.loaded()
+    assert bench.phase() == "ready"
+
+
 def test_without_a_model_a_request_is_refused(bench: Bench) -> None:
     [event] = bench.submit()
     assert isinstance(event, Failed)

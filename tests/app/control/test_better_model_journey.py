@@ -15,8 +15,9 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
+from app.foundation import Foundation, Intervals
 from app.window_state import WindowState
-from app.wiring import Chickadee, Intervals
+from app.wiring import Chickadee
 from models.catalogue import FILE, forget_catalogue
 from models.default import default_model
 from tests.app.conftest import Opener
@@ -145,7 +146,8 @@ def continued(chickadee: Chickadee, qtbot: QtBot, ask: Ask, arrived: Path) -> No
 
 
 def start(data: Path, qtbot: QtBot) -> Chickadee:
-    chickadee = Chickadee(open_folders(data), None, None, 8, Intervals(tick=50, save_text=20, save_window=20))
+    intervals = Intervals(tick=50, offers=20, save_text=20, save_window=20)
+    chickadee = Chickadee(Foundation(open_folders(data), None, None, 8, intervals))
     with qtbot.waitExposed(chickadee.window):
         chickadee.window.show()
     chickadee.start()

@@ -9,8 +9,9 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.control import first_model
 from app.folders import Folders
+from app.foundation import Foundation
+from app.state import first_model
 from app.store.chat_store import ChatStore
 from app.wiring import Chickadee
 from engine.protocol.requests import Load
@@ -217,3 +218,12 @@ def test_when_nothing_can_be_loaded_the_last_problem_stays(
     qtbot.waitUntil(lambda: chickadee.engine.state.phase == "failed", timeout=SECONDS)
     assert said(chickadee).startswith(f"There is no file {broken}.")
     assert chickadee.window.notice.button.text() == "Choose another model"
+
+
+def test_the_engine_starts_before_the_window_is_built(folders: Folders, built_in: Path, scripted: list[str]) -> None:
+    foundation = Foundation(folders, command=scripted)
+    foundation.start()
+    assert foundation.process.running
+    assert foundation.engine.state.path == built_in
+    foundation.process.close()
+    foundation.store.close()

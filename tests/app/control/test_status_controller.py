@@ -11,7 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from app.composer.status_line import detail_lines
 from app.dialogs.collections_dialog import state_words
-from app.wiring import Chickadee, Intervals
+from app.foundation import Intervals
+from app.wiring import Chickadee
 from common import power
 from common.power import Battery
 from engine.protocol.requests import Generate, Load, Prepare

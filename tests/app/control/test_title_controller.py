@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.foundation import Intervals
 from app.sidebar.chat_list import chat_menu
 from app.sidebar.chat_rows import Row
 from app.state.titles import MOST_TOKENS, OTHER
 from app.store.chat import Chat, ChatMessage
 from app.store.chat_store import ChatStore
-from app.wiring import Chickadee, Intervals
+from app.wiring import Chickadee
 from engine.protocol.events import Titled
 from engine.protocol.requests import Generate, Title
 from tests.app.conftest import SECONDS, Opener, Requests

@@ -12,8 +12,9 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
+from app.foundation import Intervals
 from app.state.draft_keeper import DraftStore
-from app.wiring import Chickadee, Intervals
+from app.wiring import Chickadee
 from tests.app.conftest import SECONDS, Opener
 from tests.app.small_disk import fill_up, small_disk
 from tests.app.test_window import Ask, done, stored

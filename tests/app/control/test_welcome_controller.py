@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.folders import Folders, open_folders
+from app.foundation import Foundation
 from app.transcript.welcome import CODE, LARGE, SMALL
 from app.window_state import WindowState
 from app.wiring import Chickadee
@@ -126,7 +127,7 @@ def test_what_was_open_is_there_after_an_end_without_a_closing(
     qtbot.waitUntil(kept)
     left = tmp_path / "as a kill leaves it"
     copytree(folders.data, left)
-    restarted = Chickadee(open_folders(left), tmp_path / "fake.gguf", FAKE)
+    restarted = Chickadee(Foundation(open_folders(left), tmp_path / "fake.gguf", FAKE))
     with qtbot.waitExposed(restarted.window):
         restarted.window.show()
     assert restarted.open_chats.current.chat.title == "older"

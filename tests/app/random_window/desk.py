@@ -15,11 +15,12 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication
 
 from app.folders import Folders, open_folders
+from app.foundation import Foundation, Intervals
 from app.services.timers import Debounce
 from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
 from app.transcript.message_view import MessageView
-from app.wiring import Chickadee, Intervals
+from app.wiring import Chickadee
 from tests.app.random_window.kept import STORED, UNSENT, Kept, words_in
 from tests.app.random_window.played_engine import PlayedEngine, Speech
 from tests.engine.remote.page_server import PageServer
@@ -68,7 +69,7 @@ class Desk:
     # --- the window -------------------------------------------------------------------------------------------------
 
     def _open(self) -> Chickadee:
-        chickadee = Chickadee(self.folders, self.models[0], ["played"], None, self._intervals)
+        chickadee = Chickadee(Foundation(self.folders, self.models[0], ["played"], None, self._intervals))
         chickadee.process.client._clock = lambda: self.now
         chickadee.window.resize(1000, 700)
         chickadee.window.show()

@@ -106,7 +106,7 @@ def test_no_text_of_an_answer_waits_for_a_second_to_be_stored(
     written, begun = list[float](), clock.now
     for moment in sorted([number * gap for number in range(1, 40)] + [number * 0.25 for number in range(1, 60)]):
         clock.now = begun + moment
-        if moment % 0.25 == 0:  # app.wiring.Intervals.tick
+        if moment % 0.25 == 0:  # app.foundation.Intervals.tick
             conversation.checkpoint()
         else:
             written.append(clock.now)

@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.wiring import Chickadee, Intervals
+from app.foundation import Intervals
+from app.wiring import Chickadee
 from engine.protocol.requests import Generate, Load, Prepare
 from models.default import default_model
 from tests.app.conftest import SECONDS, Opener, Requests
