@@ -76,6 +76,7 @@ def fingerprint() -> Fingerprint:
     return Fingerprint(cpu_model(), physical_cores(), logical_cores(), usable_cores(), ram, build)
 
 
+@cache
 def library_version(name: str) -> str:
     """Return the version of an installed package, or else "packaged" or "missing".
 

@@ -1,16 +1,6 @@
 """Start the engine's commands in processes of their own, and set the environment that its libraries read.
 
 A command gets its own process if it must not share this one's memory or library.
-
-C libraries read the environment as they are loaded, so it is set when the process starts. What the C library's
-allocator does has to be chosen before a Linux process starts:
-
-- Huge pages. Repacked weights and the KV cache are hundreds of megabytes that every pass reads. In pages of 2 MiB
-  instead of 4 KiB the processor looks up fewer addresses (1.5B model: prompts are read 7 % faster), and a new cache is
-  ready sooner.
-- Memory of its own for everything from 1 MiB on. By default the limit rises up to 32 MiB as buffers are freed. Then
-  buffers of a cache that has grown leave gaps that stay resident, and llama.cpp's tables of graphs are zero-filled
-  before they are used: 10 MB for most models, 20 to 80 MB for those whose graphs are large.
 """
 
 from __future__ import annotations
@@ -23,21 +13,9 @@ import time
 from collections.abc import Generator
 from typing import IO
 
-from common.engine_program import engine_command
+from common.engine_program import SETTINGS, TUNABLES, engine_command, engine_environment
 
 NO_CONSOLE: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # else Windows opens a console beside the window
-TUNABLES = "GLIBC_TUNABLES"  # glibc 2.35; older ones and other libraries ignore what they do not know
-HUGE = "glibc.malloc.hugetlb=1"
-ALLOCATOR = (HUGE, f"glibc.malloc.mmap_threshold={1 << 20}")
-SETTINGS = {
-    # How long OpenMP's threads spin at a barrier before they sleep. Its default, 300,000 turns, wastes whole time
-    # slices where another program wants a core. 60,000 turns are as fast as that on a quiet machine (20,000 read
-    # prompts 2 % slower with a 1.5B model, 3,000 write a tenth slower) and read prompts faster on a busy one
-    # (docs/performance.md, “Beside other busy programs”).
-    "GOMP_SPINCOUNT": "60000",
-    # Where ggml aborts, it would start a debugger to print the stack, which takes seconds and reads all of the memory.
-    "GGML_NO_BACKTRACE": "1",
-}
 
 log = logging.getLogger("engine.run_subprocess")
 
@@ -95,12 +73,11 @@ def start_with_environment() -> None:
 
     Returns if the environment is complete, or if the program cannot be executed again.
     """
-    set_environment()
-    before = os.environ.get(TUNABLES, "")
-    if sys.platform != "linux" or HUGE in before:  # glibc splits the text in place, so that only its beginning is seen
-        return
-    os.environ[TUNABLES] = ":".join([*ALLOCATOR, before]).rstrip(":")
-    try:
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-    except OSError as error:
-        log.warning("going on with glibc's usual allocator: %s", error)
+    environment = engine_environment()
+    again = environment.get(TUNABLES) != os.environ.get(TUNABLES)
+    os.environ.update(environment)
+    if again:
+        try:
+            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+        except OSError as error:
+            log.warning("going on with glibc's usual allocator: %s", error)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from common.engine_program import engine_command
+from common.engine_program import engine_command, engine_environment
 from common.planning import Ask, Verdict
 from common.sentences import Sentence
 from models.readable_files import ReadableFiles, readable_files
@@ -96,6 +96,7 @@ class PlannerClient:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
+                    env=engine_environment(),
                     creationflags=NO_CONSOLE,
                     cwd=None if getattr(sys, "frozen", False) else CHECKOUT,
                 )

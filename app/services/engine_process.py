@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from app.services.frames import slices
 from app.services.json_line_process import JsonLineProcess
-from common.engine_program import engine_command
+from common.engine_program import engine_command, engine_environment
 from common.process_end import EngineEnd, ProcessEnd
 from common.sentences import Sentence
 from engine.client import Action, End, EngineClient, Send, Start, Tick
@@ -74,7 +74,7 @@ class EngineProcess(QObject):
             case Start(files, remote):
                 self._unread.clear()
                 arguments = [] if remote else readable_files(files).arguments
-                process.start([*self._commands[remote], *arguments])
+                process.start([*self._commands[remote], *arguments], engine_environment())
             case Send(request):
                 line = encode(request)
                 if len(line) > MAX_LINE:

@@ -38,6 +38,7 @@ from engine.speculative.ngram_counting import NgramCounter
 from engine.speculative.own_layers import OwnLayers
 from engine.stop import StopFlag
 from engine.tokenization.pictures import has_pictures
+from engine.tokenization.renderer import Renderer
 from engine.tokenization.template import ChatTemplate
 from models.header import Header
 from models.own_drafter import usable_layers
@@ -185,10 +186,13 @@ class _Loader:
             return not self.stop.is_set()
 
         plan, memory = self.plan, self.plan.memory
+        renderer = Renderer()
+        self.opened.callback(renderer.close)
+        renderer.start()
         model, own_layers = self._main_weights(on_progress)
         draft_type = memory.draft_kv_type
         draft = self._draft_model(model, plan.draft, draft_type) if plan.draft and draft_type else None
-        template = ChatTemplate(model.template, model.vocabulary, self.stop.is_set)
+        template = ChatTemplate(model.template, model.vocabulary, self.stop.is_set, renderer)
         self.opened.callback(template.close)
         identity = identity_of(model.header)
         guard = Guard(identity, settings=memory.kv_type + plan.options.way, build=plan.library.build)

@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from engine.run_subprocess import TUNABLES
+from common.engine_program import TUNABLES
 from engine.stop import Stopped
 from engine.tokenization import jinja
 
@@ -53,7 +53,7 @@ def environment() -> dict[str, str]:
 
 
 class Renderer:
-    """The template process, started when it is needed.
+    """The template process, started by `start` or when it is needed.
 
     Several threads may use it; their requests are processed one by one.
     """
@@ -62,6 +62,12 @@ class Renderer:
         self._seconds = seconds
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_up = False  # whether the process has said that it is ready
+
+    def start(self) -> None:
+        """Start the process without waiting for it, so that Jinja is imported while a model is loaded."""
+        with self._lock:
+            self._start()
 
     def render(self, source: str, values: dict[str, Any], stopped: Callable[[], bool]) -> str:
         """Render the template `source` with `values`, which are JSON types.
@@ -91,7 +97,9 @@ class Renderer:
         """Send a request to the process and return its reply; empty if the process ended by itself."""
         if self._process is None or self._process.poll() is not None:
             self._start()
+        if not self._is_up:
             self._exchange(b"", START_SECONDS, stopped)
+            self._is_up = True
         return self._exchange(request, self._seconds, stopped) if self._process else b""
 
     def _exchange(self, request: bytes, seconds: float, stopped: Callable[[], bool]) -> bytes:
@@ -106,6 +114,7 @@ class Renderer:
 
     def _start(self) -> None:
         self._kill_process()
+        self._is_up = False
         program = [jinja.RENDER] if getattr(sys, "frozen", False) else ["-I", jinja.__file__]
         self._process = subprocess.Popen(
             [sys.executable, *program, str(WALL_FACTOR * self._seconds + GRACE)],

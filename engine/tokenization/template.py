@@ -86,15 +86,24 @@ class ChatTemplate:
     the user should know about the template. `thinking`: what it lets the user choose about the model's reasoning.
     """
 
-    def __init__(self, source: str, vocabulary: ModelVocabulary, stopped: Callable[[], bool] = never_stopped) -> None:
-        """Compile the template `source` (empty: use ChatML). Raises Stopped if `stopped` returns True meanwhile."""
+    def __init__(
+        self,
+        source: str,
+        vocabulary: ModelVocabulary,
+        stopped: Callable[[], bool] = never_stopped,
+        renderer: Renderer | None = None,
+    ) -> None:
+        """Compile the template `source` (empty: use ChatML). Raises Stopped if `stopped` returns True meanwhile.
+
+        `renderer`: one that was started already.
+        """
         self.vocabulary = vocabulary
         self.kind: Literal["model", "chatml"] = "chatml"
         self.notes: tuple[Sentence, ...] = ()
         self.stops: tuple[str, ...] = CHATML_STOPS
         self._source = CHATML
         self._in_parts = False  # whether the template takes a message's content as a list of parts, as SmolVLM's does
-        self._renderer = Renderer()
+        self._renderer = renderer or Renderer()
         weakref.finalize(self, self._renderer.close)
         self._visible: frozenset[str] = frozenset()
         self._marks = self._find_marks()

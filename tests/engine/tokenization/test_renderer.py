@@ -120,6 +120,13 @@ def test_who_waits_behind_a_slow_template_can_be_stopped_too() -> None:
     renderer.close()
 
 
+def test_a_process_that_was_started_early_renders(renderer: Renderer) -> None:
+    renderer.start()
+    process = renderer._process
+    assert rendered(renderer, "early") == "early"
+    assert renderer._process is process
+
+
 def test_a_process_that_died_is_replaced(renderer: Renderer) -> None:
     assert rendered(renderer, HELLO) == "hi"
     assert renderer._process
