@@ -38,6 +38,7 @@ from app.control.quick_controller import QuickController
 from app.control.retriever import Retriever
 from app.control.room_controller import RoomController
 from app.control.screenshot_controller import ScreenshotController
+from app.control.server_contents import ServerContents
 from app.control.settings_controller import SettingsController
 from app.control.smaller_model_controller import SmallerModelController
 from app.control.snippet_controller import SnippetController
@@ -139,7 +140,9 @@ class Chats:
         )
         self.import_export = ImportExportController(window, open_chats, self.list)
         self.tool_servers = ToolServersController(window, settings, engine, open_chats, self.desk)
-        self.snippets = SnippetController(window, folders.data / SNIPPETS)
+        contents = ServerContents(window, open_chats, self.tool_servers.sources, drafts.files)
+        self.tools.menu_made.connect(contents.add_menus)
+        self.snippets = SnippetController(window, folders.data / SNIPPETS, contents)
         self.options = ChatOptionsController(window, open_chats, engine, values, Personas(store))
         self.screenshot = ScreenshotController(window, drafts)
         self.pages = PageController(window, open_chats, drafts, values, intervals.links)

@@ -10,10 +10,12 @@ from pathlib import Path
 from PySide6.QtCore import QDate, QLocale, QObject
 from PySide6.QtGui import QClipboard, QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QFileDialog, QWidget
+from shiboken6 import isValid
 
 from app.commands.palette import PaletteEntry, matching_entries
 from app.composer.composer import LONG_TEXT, ComposerText
 from app.composer.snippet_popup import SnippetPopup
+from app.control.server_contents import ServerContents, ServerPrompt
 from app.dialogs.snippet_dialog import SnippetDialog
 from app.dialogs.snippet_form import SnippetForm
 from app.file_dialogs import Mode
@@ -33,11 +35,11 @@ NEW_NAME, NEW_TEXT = mark("New snippet"), "{{clipboard}}"
 
 
 class SnippetController(QObject):
-    """Controller of the snippets in the file `path`."""
+    """Controller of the snippets in the file `path`, and of the prompts of MCP servers, which stand below them."""
 
-    def __init__(self, window: Window, path: Path) -> None:
+    def __init__(self, window: Window, path: Path, contents: ServerContents) -> None:
         super().__init__(window)
-        self._window = window
+        self._window, self._contents = window, contents
         self.snippets = Snippets(path)
         self._dialog: OneDialog[SnippetDialog] = OneDialog()
         self._form: OneDialog[SnippetForm] = OneDialog()
@@ -72,6 +74,9 @@ class SnippetController(QObject):
             PaletteEntry("snippet", str(place), snippet.name, " ".join(snippet.text.split())[:200])
             for place, snippet in enumerate(self.snippets.all())
         ]
+        for asked in self._contents.prompts():
+            note = " · ".join(filter(None, (asked.server.name, asked.prompt.description)))
+            entries.append(PaletteEntry("snippet", asked.id, asked.prompt.title, note))
         if query.strip():
             return matching_entries(query, entries)
         return [*entries, PaletteEntry("snippet", MANAGE, tr("Manage prompt snippets…"))]
@@ -80,8 +85,10 @@ class SnippetController(QObject):
         if entry.id == MANAGE:
             editor.clear()
             self.open()
-        else:
+        elif entry.id.isdecimal():
             self._insert(self.snippets.all()[int(entry.id)], editor)
+        elif asked := next((each for each in self._contents.prompts() if each.id == entry.id), None):
+            self._ask_server(asked, editor)
 
     def _insert(self, snippet: Snippet, editor: ComposerText) -> None:
         """Put the snippet into the editor; ask first for what is not known."""
@@ -91,10 +98,35 @@ class SnippetController(QObject):
         if not asked:
             self._put(snippet, values, editor)
             return
+        self._show_form(snippet.name, asked, editor, lambda typed: self._put(snippet, values | typed, editor))
+
+    def _show_form(
+        self, name: str, asked: list[Variable], editor: ComposerText, use: Callable[[dict[str, str]], object]
+    ) -> None:
         self._form.close()
-        form = self._form.show(lambda: SnippetForm(snippet.name, asked, editor.window()))
-        form.filled.connect(lambda typed: self._put(snippet, values | typed, editor))
+        form = self._form.show(lambda: SnippetForm(name, asked, editor.window()))
+        form.filled.connect(use)
         form.finished.connect(lambda _result: _focus(editor))
+
+    def _ask_server(self, asked: ServerPrompt, editor: ComposerText) -> None:
+        """Have the server fill in its prompt, after the user gave its arguments; what comes is a stranger's text."""
+        editor.clear()
+        document, title = editor.document(), asked.prompt.title
+
+        def put(text: str) -> None:
+            if not isValid(editor) or editor.document() is not document:
+                words = mark("“{name}” was not inserted, because another chat is open.")
+                self._window.notice.post(lambda: tr(words, name=title))
+            elif len(text) > LONG_TEXT:
+                editor.attached.emit(text)
+            else:
+                editor.textCursor().insertText(text)
+
+        variables = [Variable(name) for name in asked.prompt.arguments]
+        if variables:
+            self._show_form(title, variables, editor, lambda values: self._contents.fill(asked, values, put))
+        else:
+            self._contents.fill(asked, {}, put)
 
     def _value(self, variable: Variable) -> str:
         match variable.name:

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QMenu
 
 from app.control.own_tools import OwnToolWork
+from app.events import Event
 from app.look.menus import open_above
 from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
@@ -19,10 +20,14 @@ from app.words import mark, tr
 
 
 class ToolsController(QObject):
-    """Controller of the command `use_tools`, and of the question that a call of the open chat waits for."""
+    """Controller of the command `use_tools`, and of the question that a call of the open chat waits for.
+
+    `menu_made` carries the menu before its last entry, for those who have more to offer.
+    """
 
     def __init__(self, window: Window, open_chats: OpenChats, desk: ToolDesk, own: OwnToolWork) -> None:
         super().__init__(window)
+        self.menu_made: Event[QMenu] = Event()
         self._window, self._open_chats, self._desk, self._own = window, open_chats, desk, own
         desk.add(own.source)
         window.commands.bind("use_tools", self.choose)
@@ -62,6 +67,7 @@ class ToolsController(QObject):
             menu.addSeparator()
             menu.addAction(tr("Ask me again before tools act"), partial(self._ask_again, conversation))
         menu.addSeparator()
+        self.menu_made.emit(menu)
         menu.addAction(self._window.commands.actions["tool_servers"])
         return menu
 

@@ -263,11 +263,6 @@
   </message>
   <message>
     <location filename="../../app/attachments/attachment.py"/>
-    <source>“{name}” is empty.</source>
-    <translation>“{name}”是空文件。</translation>
-  </message>
-  <message>
-    <location filename="../../app/attachments/attachment.py"/>
     <source>“{name}” is in an old Office format. Save it as .docx or PDF and attach that.</source>
     <translation>“{name}”是旧版 Office 格式。请另存为 .docx 或 PDF 后再附上。</translation>
   </message>
@@ -2354,6 +2349,16 @@
     <translation>无法检索这些文件，因此没有发送任何内容。</translation>
   </message>
   <message>
+    <location filename="../../app/control/server_contents.py"/>
+    <source>Attach from {server}</source>
+    <translation>从 {server} 附加</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/server_contents.py"/>
+    <source>Reading “{name}” of {server}…</source>
+    <translation>正在读取 {server} 的“{name}”…</translation>
+  </message>
+  <message>
     <location filename="../../app/control/server_controller.py"/>
     <source>The server answers, but it has no models. Load one there first.</source>
     <translation>服务器有响应，但没有模型。请先在那里加载一个。</translation>
@@ -2434,6 +2439,11 @@
     <location filename="../../app/control/snippet_controller.py"/>
     <source>“{name}” was deleted.</source>
     <translation>已删除“{name}”。</translation>
+  </message>
+  <message>
+    <location filename="../../app/control/snippet_controller.py"/>
+    <source>“{name}” was not inserted, because another chat is open.</source>
+    <translation>未插入“{name}”，因为打开的是另一个对话。</translation>
   </message>
   <message>
     <location filename="../../app/control/status_controller.py"/>
@@ -7735,6 +7745,12 @@
 <context>
   <name>shared</name>
   <message>
+    <location filename="../../app/attachments/attachment.py"/>
+    <location filename="../../app/control/server_contents.py"/>
+    <source>“{name}” is empty.</source>
+    <translation>“{name}”是空文件。</translation>
+  </message>
+  <message>
     <location filename="../../app/attachments/kinds.py"/>
     <location filename="../../app/markdown/code_view.py"/>
     <source>code</source>
@@ -8047,6 +8063,20 @@
     <translation>重新读取</translation>
   </message>
   <message>
+    <location filename="../../app/control/server_contents.py"/>
+    <location filename="../../app/dialogs/chat_panel.py"/>
+    <location filename="../../app/dialogs/import_dialog.py"/>
+    <location filename="../../app/dialogs/model_list.py"/>
+    <location filename="../../app/dialogs/server_dialog.py"/>
+    <location filename="../../app/dialogs/snippet_form.py"/>
+    <location filename="../../app/dialogs/storage_page.py"/>
+    <location filename="../../app/dialogs/tool_server_dialog.py"/>
+    <location filename="../../app/sidebar/bin_dialog.py"/>
+    <location filename="../../app/transcript/message_editor.py"/>
+    <source>Cancel</source>
+    <translation>取消</translation>
+  </message>
+  <message>
     <location filename="../../app/control/status_controller.py"/>
     <location filename="../../app/transcript/message_actions.py"/>
     <source>Try again</source>
@@ -8071,19 +8101,6 @@
     <location filename="../../app/settings/schema.py"/>
     <source>Programs must send this key.</source>
     <translation>程序必须发送此密钥。</translation>
-  </message>
-  <message>
-    <location filename="../../app/dialogs/chat_panel.py"/>
-    <location filename="../../app/dialogs/import_dialog.py"/>
-    <location filename="../../app/dialogs/model_list.py"/>
-    <location filename="../../app/dialogs/server_dialog.py"/>
-    <location filename="../../app/dialogs/snippet_form.py"/>
-    <location filename="../../app/dialogs/storage_page.py"/>
-    <location filename="../../app/dialogs/tool_server_dialog.py"/>
-    <location filename="../../app/sidebar/bin_dialog.py"/>
-    <location filename="../../app/transcript/message_editor.py"/>
-    <source>Cancel</source>
-    <translation>取消</translation>
   </message>
   <message>
     <location filename="../../app/dialogs/chat_panel.py"/>

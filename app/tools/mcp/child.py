@@ -1,4 +1,4 @@
-"""The process of one MCP server: `python -m app.tools.mcp.child` reads a Start from stdin, then Calls and Cancels.
+"""The process of one MCP server: `python -m app.tools.mcp.child` reads a Start from stdin, then Requests.
 
 It leads a process group of its own, gives up all rights that the server does not get, and then starts the server, which
 inherits what is left. When stdin ends, it ends the server and the whole group with it. `mcp` is imported here alone:
@@ -22,8 +22,22 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from app.tools.mcp.limits import MOST_LOG_LINE, MOST_RESULT, cut_line, cut_text, tools_within
-from app.tools.mcp.messages import Call, Called, Cancel, Reply, Request, Said, Start, Tools, Unusable
+from app.tools.mcp.contents import all_items, items_if_any, prompts_from, read_result, resources_from, text_of
+from app.tools.mcp.limits import MOST_LOG_LINE, cut_line, tools_within
+from app.tools.mcp.messages import (
+    Asked,
+    Call,
+    Called,
+    Cancel,
+    Fill,
+    Read,
+    Reply,
+    Request,
+    Said,
+    Start,
+    Tools,
+    Unusable,
+)
 from common.confinement import Rights, confine, files_for_connections, limits
 from common.failures import Failure
 from common.log_format import kind_of, traceback_of
@@ -32,13 +46,11 @@ from common.version import VERSION
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
-    from mcp.types import CallToolResult
 
 START_SECONDS = 110.0  # `npx` and `uvx` download the server at the first start
 CALL_SECONDS = 120.0
 END_SECONDS = 0.4  # for a server to end by itself once its stdin is closed
 SYSTEM_SETTINGS = Path("/etc")  # Git, for one, ends unless it can look for its file there
-MOST_PAGES = 20  # of the list of tools
 FINAL = {"tool_server.not_found", "tool_server.no_mcp"}  # what another start would not change
 log = logging.getLogger(__name__)
 
@@ -110,7 +122,7 @@ class _Server:
                 streams = await stack.enter_async_context(transport.guarded(await stack.enter_async_context(way), say))
                 async with asyncio.timeout(START_SECONDS):
                     client = await stack.enter_async_context(self._client(streams))
-                    await self._list_tools(client)
+                    await self._tell_lists(client)
                 await self._serve(client)
         except BaseException as error:  # noqa: BLE001 - a stranger's program and library can raise anything
             return None if self._over else unusable(error)
@@ -132,24 +144,24 @@ class _Server:
         )
 
     async def _hear(self, message: object) -> None:
-        from mcp.types import ToolListChangedNotification
+        from mcp import types
 
-        if isinstance(message, ToolListChangedNotification):
+        changes = (
+            types.ToolListChangedNotification, types.ResourceListChangedNotification,
+            types.PromptListChangedNotification,
+        )  # fmt: skip
+        if isinstance(message, changes):
             self._list_changed.set()
 
-    async def _list_tools(self, client: Client) -> None:
-        """Ask for all tools and tell the window."""
-        described: list[dict[str, Any]] = []
-        cursor: str | None = None
-        for _ in range(MOST_PAGES):
-            page = await client.list_tools(cursor=cursor)
-            described += [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in page.tools]
-            cursor = page.next_cursor
-            if not cursor:
-                break
-        info = client.server_info
+    async def _tell_lists(self, client: Client) -> None:
+        """Ask for all tools, resources and prompts, and tell the window."""
+        tools = await all_items(client.list_tools, lambda page: page.tools)
+        described = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools]
+        has, info = client.server_capabilities, client.server_info
+        resources = await items_if_any(client.list_resources, lambda page: page.resources, say) if has.resources else ()
+        prompts = await items_if_any(client.list_prompts, lambda page: page.prompts, say) if has.prompts else ()
         title = cut_line(info.title or info.name, MOST_LOG_LINE // 5) if info else ""
-        write(Tools(title, *tools_within(described)))
+        write(Tools(title, *tools_within(described), resources_from(resources), prompts_from(prompts)))
 
     async def _serve(self, client: Client) -> None:
         """Answer requests until stdin ends."""
@@ -162,7 +174,7 @@ class _Server:
                     if request.id in self._calls:
                         self._calls[request.id].cancel()
                 else:
-                    self._calls[request.id] = tasks.create_task(self._call(client, request))
+                    self._calls[request.id] = tasks.create_task(self._do(client, request))
             self._over = True
             for task in (watch, *self._calls.values()):
                 task.cancel()
@@ -171,18 +183,31 @@ class _Server:
         while True:
             await self._list_changed.wait()
             self._list_changed.clear()
-            await self._list_tools(client)
+            await self._tell_lists(client)
 
-    async def _call(self, client: Client, call: Call) -> None:
+    async def _do(self, client: Client, asked: Asked) -> None:
         try:
-            result = await client.call_tool(call.name, json.loads(call.arguments), read_timeout_seconds=CALL_SECONDS)
-            write(Called(call.id, text_of(result), failed=bool(result.is_error)))
+            async with asyncio.timeout(CALL_SECONDS):
+                write(await _result(client, asked))
         except Failure:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a result does to the library, the next one may be right
-            write(Called(call.id, failed=True, problem=problem_of(error)))
+            write(Called(asked.id, failed=True, problem=problem_of(error)))
         finally:
-            self._calls.pop(call.id, None)
+            self._calls.pop(asked.id, None)
+
+
+async def _result(client: Client, asked: Asked) -> Called:
+    """Return what the server answers to a request."""
+    match asked:
+        case Call():
+            called = await client.call_tool(asked.name, json.loads(asked.arguments))
+            return Called(asked.id, text_of(called.content, called.structured_content), bool(called.is_error))
+        case Read():
+            return read_result(asked.id, await client.read_resource(asked.uri))
+        case Fill():
+            filled = await client.get_prompt(asked.name, asked.arguments)
+            return Called(asked.id, text_of(message.content for message in filled.messages))
 
 
 def _read_requests(loop: asyncio.AbstractEventLoop, wanted: asyncio.Queue[Request | None]) -> None:
@@ -192,24 +217,6 @@ def _read_requests(loop: asyncio.AbstractEventLoop, wanted: asyncio.Queue[Reques
     with contextlib.suppress(RuntimeError):  # the loop has ended
         loop.call_soon_threadsafe(wanted.put_nowait, None)
     threading.Timer(END_SECONDS, end_group).start()
-
-
-def text_of(result: CallToolResult) -> str:
-    """Return what a result says, as text for the model: what is no text stands there by its kind."""
-    parts = []
-    for part in result.content:
-        match part.type:
-            case "text":
-                parts.append(part.text)
-            case "resource":
-                parts.append(getattr(part.resource, "text", f"[a file that is no text: {part.resource.uri}]"))
-            case "resource_link":
-                parts.append(f"[{part.name}: {part.uri}]")
-            case kind:
-                parts.append(f"[{kind}, which is not shown]")
-    if not parts and result.structured_content is not None:
-        parts.append(json.dumps(result.structured_content, ensure_ascii=False))
-    return cut_text("\n\n".join(parts), MOST_RESULT)
 
 
 def problem_of(error: BaseException) -> Sentence:

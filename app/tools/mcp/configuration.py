@@ -14,7 +14,7 @@ import msgspec
 
 from app.services.key_storage import KeyPlace
 from app.tools.mcp.limits import cut_line
-from app.tools.mcp.messages import Tool
+from app.tools.mcp.messages import Prompt, Resource, Tool, Tools
 from app.tools.mcp.program_folders import named_folders
 from common.failures import Failure, system_failures
 from common.files import read_small, write_atomically
@@ -59,6 +59,8 @@ class ToolServer(msgspec.Struct, frozen=True, kw_only=True):
     on: bool = True
     tools: tuple[KnownTool, ...] = ()
     left_out: tuple[str, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
 
     @property
     def where(self) -> str:
@@ -70,19 +72,21 @@ class ToolServer(msgspec.Struct, frozen=True, kw_only=True):
         """Values that a running server was started with: a change of these needs a new start."""
         return self.command, self.url, self.read, self.write, self.connects, self.unconfined, self.variables, self.place
 
-    def with_tools(self, tools: tuple[Tool, ...], left_out: tuple[str, ...]) -> ToolServer:
-        """Return the server with the tools that it describes now.
+    def with_lists(self, lists: Tools) -> ToolServer:
+        """Return the server with the tools, resources and prompts that it has now.
 
         What the user wants of a tool is kept. That one only reads was said of another tool if its description or
         parameters have changed.
         """
         before = {known.tool.name: known for known in self.tools}
         known = []
-        for place, tool in enumerate(tools):
+        for place, tool in enumerate(lists.tools):
             old = before.get(tool.name)
             on = old.on if old else place < MOST_ON
             known.append(KnownTool(tool, on, old.reads if old and old.tool == tool else False))
-        return msgspec.structs.replace(self, tools=tuple(known), left_out=left_out)
+        return msgspec.structs.replace(
+            self, tools=tuple(known), left_out=lists.left_out, resources=lists.resources, prompts=lists.prompts
+        )
 
 
 def new_id() -> str:

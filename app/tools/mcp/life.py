@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from app.tools.mcp.messages import Called, Tool
+from app.tools.mcp.messages import Asked, Called, Tool
 from common.sentences import Sentence
 
 State = Literal["off", "starting", "ready", "resting", "failed"]
@@ -26,14 +26,14 @@ TIMES: dict[Timer, int] = {"start": START_MS, "answer": ANSWER_MS, "idle": IDLE_
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A request to the server: a call of `tool`, or, without one, its list of tools.
+    """A request to the server; without a tool or a `request`, that it starts and tells its lists.
 
-    The call is sent only if the server still describes the tool in the same way.
+    `tool`: the tool that the request calls. It is sent only if the server still describes the tool in the same way.
     """
 
     id: int
     tool: Tool | None = None
-    arguments: str = "{}"
+    request: Asked | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +179,11 @@ class Life:
 
     def _give(self, wanted: Wanted) -> list[Action]:
         """Send what is wanted of a server that is ready, or answer it."""
-        if wanted.tool is None:
+        if wanted.tool is None and wanted.request is None:
             self._failures = 0
             return [Answer(Called(wanted.id))]
-        now = self.tools.get(wanted.tool.name)
-        if now != wanted.tool:
+        now = self.tools.get(wanted.tool.name) if wanted.tool else None
+        if wanted.tool is not None and now != wanted.tool:
             name = wanted.tool.name
             problem = Sentence.of("tool_server.changed" if now else "tool_server.gone", name=name)
             return [Answer(_failure(wanted.id, problem))]

@@ -34,13 +34,29 @@ class Call(msgspec.Struct, tag=True, frozen=True):
     arguments: str
 
 
+class Read(msgspec.Struct, tag=True, frozen=True):
+    """A request for a resource's content."""
+
+    id: int
+    uri: str
+
+
+class Fill(msgspec.Struct, tag=True, frozen=True):
+    """A request for a prompt with these arguments filled in."""
+
+    id: int
+    name: str
+    arguments: dict[str, str] = {}
+
+
 class Cancel(msgspec.Struct, tag=True, frozen=True):
-    """The call's result is not wanted any more."""
+    """The result of a request is not wanted any more."""
 
     id: int
 
 
-Request = Call | Cancel
+Asked = Call | Read | Fill
+Request = Asked | Cancel
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -56,21 +72,45 @@ class Tool(msgspec.Struct, frozen=True):
     says_reads: bool = False
 
 
+class Resource(msgspec.Struct, frozen=True):
+    """Content that the server lets us read; `kind` is its MIME type, "" if unknown."""
+
+    uri: str
+    title: str
+    kind: str = ""
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """A text that the server fills in; `arguments` are the names of what it asks for."""
+
+    name: str
+    title: str
+    description: str = ""
+    arguments: tuple[str, ...] = ()
+
+
 class Tools(msgspec.Struct, tag=True, frozen=True):
-    """The server is ready, or its list has changed. `left_out`: names of tools that break our limits."""
+    """The server is ready, or its lists have changed. `left_out`: names of tools that break our limits."""
 
     server: str
     tools: tuple[Tool, ...]
     left_out: tuple[str, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
 
 
 class Called(msgspec.Struct, tag=True, frozen=True):
-    """The result of a call. If it `failed`, `problem` says why unless the server's own text does."""
+    """The result of a request: `text`, or the `data` of a resource with its MIME type.
+
+    If it `failed`, `problem` says why unless the server's own text does.
+    """
 
     id: int
     text: str = ""
     failed: bool = False
     problem: Sentence | None = None
+    data: bytes = b""
+    kind: str = ""
 
 
 class Unusable(msgspec.Struct, tag=True, frozen=True):

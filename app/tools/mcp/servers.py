@@ -8,7 +8,7 @@ import msgspec
 
 from app.events import Event
 from app.tools.mcp.configuration import HOMES, MOST_SERVERS, ToolServer, read_servers, write_servers
-from app.tools.mcp.messages import Tool
+from app.tools.mcp.messages import Tools
 from common.failures import Failure
 from common.files import set_aside
 
@@ -77,11 +77,11 @@ class ToolServers:
         )
         self.change(msgspec.structs.replace(server, tools=tools))
 
-    def describe(self, id: str, tools: tuple[Tool, ...], left_out: tuple[str, ...]) -> None:
-        """Store the tools that the server describes now."""
+    def describe(self, id: str, lists: Tools) -> None:
+        """Store the tools, resources and prompts that the server has now."""
         server = self.find(id)
         if server is not None:
-            self.change(server.with_tools(tools, left_out))
+            self.change(server.with_lists(lists))
 
     def _store(self, servers: tuple[ToolServer, ...], id: str) -> None:
         if self.problem is not None:

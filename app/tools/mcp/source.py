@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -18,13 +15,24 @@ from PySide6.QtCore import QObject, QTimer
 from app.events import Event
 from app.services.json_line_process import JsonLineProcess, kill_group
 from app.services.timers import Debounce
-from app.tools.mcp import SERVE_TOOLS
-from app.tools.mcp.configuration import KEY, KnownTool, ToolServer
+from app.tools.mcp.configuration import KnownTool, ToolServer
 from app.tools.mcp.life import Abort, Action, Alarm, Answer, End, Life, Send, Spawn, Timer, Wanted
 from app.tools.mcp.limits import MOST_LOG_LINES
-from app.tools.mcp.messages import Call, Called, Cancel, Reply, Said, Start, Tools, Unusable
-from app.tools.mcp.program_folders import program_folders
+from app.tools.mcp.messages import (
+    Call,
+    Called,
+    Cancel,
+    Fill,
+    Prompt,
+    Read,
+    Reply,
+    Resource,
+    Said,
+    Tools,
+    Unusable,
+)
 from app.tools.mcp.servers import ToolServers
+from app.tools.mcp.start import child_command, child_environment, start_of
 from app.tools.tool import ToolInfo, ToolResult
 from app.words import worded
 from common.failures import Failure
@@ -35,17 +43,7 @@ from common.sentences import Sentence
 log = logging.getLogger(__name__)
 END_MS = 450  # for the child to end its server by itself
 TIMERS: tuple[Timer, ...] = get_args(Timer)
-# What a server gets of our environment, and what our process for it needs beside that. The server can see both.
-FOR_SERVER = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT", "PATHEXT", "COMSPEC")
-FOR_CHILD = (*FOR_SERVER, "HOME", "USERPROFILE", "TEMP", "TMP", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
-QUIET = {"OTEL_PROPAGATORS": "none"}  # OpenTelemetry, which `mcp` imports, looks for what a packaged app lacks
 FindSecrets = Callable[[ToolServer, Callable[[Mapping[str, str]], object], Callable[[Failure], object]], object]
-
-
-def child_command() -> list[str]:
-    if getattr(sys, "frozen", False):
-        return [sys.executable, SERVE_TOOLS]
-    return [sys.executable, "-m", "app.tools.mcp.child"]
 
 
 class McpSource(QObject):
@@ -108,8 +106,18 @@ class McpSource(QObject):
         known = next((each for each in server.tools if each.tool.name == name and each.on), None) if server else None
         if server is None or known is None or not server.on:
             return self._answer_later(Sentence.of("tool_server.gone", name=name), tell)
-        text = json.dumps(dict(arguments), ensure_ascii=False)
-        return self._want(Wanted(self._next(), known.tool, text), tell)
+        id, text = self._next(), json.dumps(dict(arguments), ensure_ascii=False)
+        return self._want(Wanted(id, known.tool, Call(id, name, text)), tell)
+
+    def read(self, resource: Resource, done: Callable[[Called], object]) -> Callable[[], None]:
+        """Have the server read one of its resources; return a function that cancels this."""
+        id = self._next()
+        return self._want(Wanted(id, request=Read(id, resource.uri)), done)
+
+    def fill(self, prompt: Prompt, arguments: dict[str, str], done: Callable[[Called], object]) -> Callable[[], None]:
+        """Have the server fill in one of its prompts; return a function that cancels this."""
+        id = self._next()
+        return self._want(Wanted(id, request=Fill(id, prompt.name, arguments)), done)
 
     def test(self, done: Callable[[Sentence | None], object]) -> Callable[[], None]:
         """Start the server and ask for its tools; `done` gets None, or why that failed."""
@@ -179,8 +187,8 @@ class McpSource(QObject):
                 self._starts += 1  # secrets that are still looked for come too late
                 self._process.close(END_MS, group=True)
             case Send(wanted=wanted):
-                assert wanted.tool is not None
-                self._process.send(Call(wanted.id, wanted.tool.name, wanted.arguments))
+                assert wanted.request is not None
+                self._process.send(wanted.request)
             case Abort(id=id):
                 self._process.send(Cancel(id))
             case Answer(result=result):
@@ -220,7 +228,7 @@ class McpSource(QObject):
         except OSError as error:
             self._perform(self.life.ended(Sentence.of("tool_server.no_start", reason=error.strerror), final=True))
             return
-        self._process.start(child_command(), {**kept_variables(FOR_CHILD), **QUIET})
+        self._process.start(child_command(), child_environment())
         self._group = self._process.pid
         self._process.send(start_of(server, home, secrets))
 
@@ -251,7 +259,7 @@ class McpSource(QObject):
     def _describe(self, reply: Tools) -> None:
         """Store the tools; if that fails, the chats still have those of before."""
         try:
-            self._servers.describe(self._id, reply.tools, reply.left_out)
+            self._servers.describe(self._id, reply)
         except Failure as failure:
             log.warning("%s", failure.log_text)
             self.log.append(worded(failure.sentence))
@@ -272,30 +280,6 @@ class McpSource(QObject):
             server.name,
             "reads" if known.reads else "acts",
         )
-
-
-def start_of(server: ToolServer, home: Path, secrets: Mapping[str, str]) -> Start:
-    """Return what the child is told: least rights, and of our environment only what every program needs."""
-    kept = kept_variables(FOR_SERVER)
-    temporary = str(home / "tmp")
-    own = {"HOME": str(home), "USERPROFILE": str(home), "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary}
-    variables = {name: value for name, value in secrets.items() if name != KEY}
-    program = program_folders(server.command, kept.get("PATH", "")) if server.command else ()
-    return Start(
-        str(home),
-        server.command,
-        {**kept, **own, **variables},
-        server.url,
-        secrets.get(KEY, ""),
-        (*map(str, program), *server.read),
-        server.write,
-        server.connects,
-        server.unconfined,
-    )
-
-
-def kept_variables(names: tuple[str, ...]) -> dict[str, str]:
-    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def result_of(called: Called) -> ToolResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import stat
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,10 @@ from pathlib import Path
 
 import keyring
 import keyring.backends.fail
+import msgspec
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from app.dialogs.tool_server_dialog import MASK, ToolServerDialog
@@ -186,3 +190,43 @@ def test_servers_of_other_programs_are_offered(
     qtbot.waitUntil(lambda: len(page.views) == 2, timeout=SECONDS)
     assert page.found_buttons == {}
     assert page.note.text() == "2 servers were added."
+
+
+@pytest.mark.slow
+def test_resources_are_attached_and_prompts_are_snippets(chickadee: Chickadee, qtbot: QtBot) -> None:
+    add(chickadee, qtbot, shlex.join(hostile("resources and prompts")))
+    page_of(chickadee).window().close()
+    (server,) = chickadee.chats.tool_servers.servers.all()
+    chickadee.chats.tool_servers.sources.source_of(server).test(lambda _problem: None)
+    qtbot.waitUntil(lambda: bool(chickadee.chats.tool_servers.servers.all()[0].resources), timeout=SECONDS)
+    composer, notice = chickadee.window.composer, chickadee.window.notice
+    (menu,) = [action.menu() for action in chickadee.chats.tools.menu().actions() if action.menu()]
+    assert isinstance(menu, QMenu)
+    assert menu.title() == f"Attach from {server.name}"
+    menu.actions()[1].trigger()
+    assert notice.text.text() == f"Reading “../../.ssh/config” of {server.name}…"
+    draft = chickadee.open_chats.current.draft
+    assert draft is not None
+    qtbot.waitUntil(lambda: bool(draft.attachments), timeout=SECONDS)
+    (letter,) = draft.attachments
+    assert (letter.name, letter.text) == ("_.._.ssh_config", "Dear Ann, this is test://1.")
+    assert not notice.rows
+    chickadee.window.activateWindow()
+    composer.text.setFocus()
+    qtbot.waitUntil(composer.text.hasFocus)
+    qtbot.keyClicks(composer.text, "/greeting")
+    snippets = chickadee.chats.snippets
+    (entry,) = snippets.popup.shown_entries()
+    assert entry.title == "A greeting"
+    assert entry.note.startswith(f"{server.name} · ddd")
+    qtbot.keyClick(composer.text, Qt.Key.Key_Return)
+    form = snippets.form
+    assert form is not None
+    form.fields["who"].setPlainText("Ann")
+    form.insert_button.click()
+    qtbot.waitUntil(lambda: composer.text.toPlainText() == "Greet Ann.", timeout=SECONDS)
+    source = chickadee.chats.tool_servers.sources.source_of(server)
+    source.stop()
+    chickadee.chats.tool_servers.servers.change(msgspec.structs.replace(server, command=("no such program",)))
+    menu.actions()[0].trigger()
+    qtbot.waitUntil(lambda: "no such program" in notice.text.text(), timeout=SECONDS)

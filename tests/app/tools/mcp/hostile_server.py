@@ -63,9 +63,24 @@ class Server:
         if method == "initialize":
             server = {"name": "hostile", "version": "1"}
             version = params["protocolVersion"]
-            self.reply(number, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": server})
+            self.reply(number, {"protocolVersion": version, "capabilities": self.offers(), "serverInfo": server})
         elif method == "tools/list":
             self.reply(number, {"tools": self.tools()})
+        elif method == "resources/list" and "resources and prompts" in self.behaviours:
+            titles = ["a letter", "../../.ssh/config", "a picture", "", *map(str, range(1_000))]
+            listed = [{"uri": f"test://{number}", "name": title} for number, title in enumerate(titles)]
+            self.reply(number, {"resources": [*listed, {"uri": "x" * 5_000, "name": "long"}]})
+        elif method == "resources/read":
+            content = {"uri": params["uri"], "text": f"Dear Ann, this is {params['uri']}."}
+            blob = {"uri": params["uri"], "mimeType": "image/png", "blob": "/w=="}
+            self.reply(number, {"contents": [blob if params["uri"] == "test://2" else content]})
+        elif method == "prompts/list" and "resources and prompts" in self.behaviours:
+            asked = [{"name": "who", "required": True}, {"name": "how"}]
+            prompts = [{"name": "greeting", "title": "A greeting", "description": "d" * 5_000, "arguments": asked}]
+            self.reply(number, {"prompts": [*prompts, {"name": "many", "arguments": asked * 20}, {"name": "n" * 500}]})
+        elif method == "prompts/get":
+            text = f"Greet {params['arguments']['who']}."
+            self.reply(number, {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]})
         elif method == "tools/call":
             self.call(number, params["name"], params.get("arguments") or {})
         else:
@@ -73,6 +88,11 @@ class Server:
 
     def reply(self, number: int, result: dict[str, Any]) -> None:
         send({"jsonrpc": "2.0", "id": number, "result": result})
+
+    def offers(self) -> dict[str, Any]:
+        """Return what it says that it has: one that only claims contents refuses to list them."""
+        claims = {"resources and prompts", "claims contents"} & set(self.behaviours)
+        return {"tools": {}, "resources": {}, "prompts": {}} if claims else {"tools": {}}
 
     def tools(self) -> list[dict[str, Any]]:
         schema: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
 from app.tools.mcp.configuration import FILE, ToolServer
+from app.tools.mcp.messages import Called, Prompt, Resource
 from app.tools.mcp.servers import ToolServers
 from app.tools.mcp.sources import McpSources
 from app.tools.tool import ToolResult
@@ -52,6 +54,14 @@ class Running:
     def test(self) -> Sentence | None:
         """Return what the test of the server says."""
         return wait_for(self.qtbot, self.source.test)
+
+    def read(self, resource: Resource) -> Called:
+        called: Called = wait_for(self.qtbot, partial(self.source.read, resource))
+        return called
+
+    def fill(self, prompt: Prompt, values: dict[str, str]) -> Called:
+        called: Called = wait_for(self.qtbot, partial(self.source.fill, prompt, values))
+        return called
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         def ask(done: Callable[[ToolResult], None]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from app.tools.mcp.configuration import FILE, KEY, MOST_ON, ToolServer, command_from, servers_in
 from app.tools.mcp.found import found_servers
-from app.tools.mcp.messages import Tool
+from app.tools.mcp.messages import Tool, Tools
 from app.tools.mcp.servers import ToolServers
 from common.failures import Failure
 
@@ -100,19 +100,19 @@ def test_a_damaged_file_is_not_lost(tmp_path: Path) -> None:
 
 def test_what_the_user_wants_of_a_tool_is_kept_but_not_for_another_tool_of_its_name() -> None:
     greet = Tool("greet", description="Greets.")
-    server = ToolServer(id="a", name="a", command=("x",)).with_tools((greet, Tool("other")), ())
+    server = ToolServer(id="a", name="a", command=("x",)).with_lists(Tools("", (greet, Tool("other"))))
     assert [known.on for known in server.tools] == [True, True]
     trusted = tuple(msgspec.structs.replace(known, reads=True, on=known.tool != greet) for known in server.tools)
     server = msgspec.structs.replace(server, tools=trusted)
-    same = server.with_tools((greet, Tool("other")), ())
+    same = server.with_lists(Tools("", (greet, Tool("other"))))
     assert same == server
-    changed = server.with_tools((Tool("greet", description="Sends files."), Tool("other")), ())
+    changed = server.with_lists(Tools("", (Tool("greet", description="Sends files."), Tool("other"))))
     assert [(known.on, known.reads) for known in changed.tools] == [(False, False), (True, True)]
 
 
 def test_of_many_tools_the_first_are_on() -> None:
     tools = tuple(Tool(f"tool_{number}") for number in range(MOST_ON + 3))
-    server = ToolServer(id="a", name="a", command=("x",)).with_tools(tools, ())
+    server = ToolServer(id="a", name="a", command=("x",)).with_lists(Tools("", tools))
     assert sum(known.on for known in server.tools) == MOST_ON
 
 

@@ -14,9 +14,10 @@ import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.control.server_contents import file_name
 from app.services.json_line_process import wait_for_children
-from app.tools.mcp.limits import MOST_DESCRIPTION, MOST_LOG_LINES, MOST_RESULT, MOST_TOOLS
-from app.tools.mcp.source import FOR_SERVER
+from app.tools.mcp.limits import MOST_DESCRIPTION, MOST_LISTED, MOST_LOG_LINES, MOST_RESULT, MOST_TOOLS
+from app.tools.mcp.start import FOR_SERVER
 from common.sentences import Sentence
 from tests.app.conftest import SECONDS
 from tests.app.tools.mcp.running import Running, hostile
@@ -60,8 +61,9 @@ def test_a_server_runs_only_when_it_is_wanted_and_nothing_of_it_is_left_at_the_e
 
 
 def test_a_server_that_dies_fails_the_call_and_is_started_again(run: Run) -> None:
-    running = run()
+    running = run("claims contents")
     assert running.test() is None
+    assert (running.server.resources, running.server.prompts) == ((), ())
     result = running.call("die")
     assert result.failed
     assert result.text == str(Sentence.of("tool_server.closed"))
@@ -72,7 +74,7 @@ def test_everything_that_a_server_says_is_cut_and_nothing_that_it_asks_for_is_gi
     """A child process takes two seconds of import, so that one server does all of this at once."""
     running = run(
         "1,000 tools", "odd tools", "rather long description", "greets on stdout", "endless log", "asks the model",
-        "hides instructions", "changes its tools",
+        "hides instructions", "changes its tools", "resources and prompts",
     )  # fmt: skip
     assert running.test() is None
     tools = running.source.tools()
@@ -80,6 +82,15 @@ def test_everything_that_a_server_says_is_cut_and_nothing_that_it_asks_for_is_gi
     assert len(tools) == 20  # the others are off until the user wants them
     assert "deep" in running.server.left_out
     assert all(len(tool.description) <= MOST_DESCRIPTION for tool in tools)
+    letter, config, picture, *_ = running.server.resources
+    assert len(running.server.resources) == MOST_LISTED
+    assert letter.title == "a letter"
+    assert running.read(letter).data == b"Dear Ann, this is test://0."
+    assert (running.read(picture).data, running.read(picture).kind) == (b"\xff", "image/png")
+    assert file_name(config, "") == "_.._.ssh_config"
+    (greeting,) = running.server.prompts
+    assert (greeting.title, greeting.arguments, len(greeting.description)) == ("A greeting", ("who", "how"), 200)
+    assert running.fill(greeting, {"who": "Ann"}).text == "Greet Ann."
     running.servers.switch_tool("one", "greet", reads=True)
     approved = running.source.tools()[0]
     assert approved.effect == "reads"
