@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
@@ -17,6 +19,12 @@ from app.tools.rounds import Question
 from app.words import mark, tr
 
 LINES = 5  # of arguments that are seen without scrolling
+
+
+def shown_arguments(arguments: Mapping[str, Any]) -> str:
+    """Return arguments for people: what has no sign of its own, or turns the direction of the text, as its number."""
+    text = json.dumps(dict(arguments), ensure_ascii=False, indent=1) if arguments else "{}"
+    return "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text)
 
 
 class ToolQuestion(QFrame):
@@ -75,15 +83,23 @@ class ToolQuestion(QFrame):
         if question.host:
             words = mark("The model wants to use the tool “{tool}”, which connects to {host}.")
         self.text.say(lambda: tr(words, tool=title, source=source, host=question.host))
-        shown = json.dumps(dict(question.arguments), ensure_ascii=False, indent=1) if question.arguments else "{}"
+        shown = shown_arguments(question.arguments)
         self.arguments.setPlainText(shown)
         self.arguments.setAccessibleName(tr("Arguments"))
-        lines = min(LINES, self.arguments.document().lineCount())
-        self.arguments.setFixedHeight(lines * self.arguments.fontMetrics().lineSpacing() + 2 * SIZES.gap)
+        self._fit()
         for button in self.buttons.values():
             button.setEnabled(False)
         self._guard.start(QGuiApplication.styleHints().mouseDoubleClickInterval())
         announce(self, f"{self.text.text()} {shown}")
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]
+        self._fit()
+
+    def _fit(self) -> None:
+        """Show as many lines of the arguments as they have, wrapped: a long address must not hide its end."""
+        lines = min(LINES, max(1, int(self.arguments.document().size().height())))
+        self.arguments.setFixedHeight(lines * self.arguments.fontMetrics().lineSpacing() + 2 * SIZES.gap)
 
     def _allow(self) -> None:
         for button in self.buttons.values():

@@ -260,9 +260,13 @@ def host_of(arguments: Mapping[str, Any], info: ToolInfo) -> str:
         return ""
     address = str(arguments.get(info.host_argument, ""))
     parts = urlsplit(address if "://" in address else f"https://{address}")
-    if not parts.hostname or parts.scheme not in ("http", "https"):
+    try:
+        host = (parts.hostname or "").rstrip(".").encode("idna").decode()  # as it is asked for: "е" may be Cyrillic
+    except UnicodeError:
+        host = ""
+    if not host or parts.scheme not in ("http", "https") or parts.username is not None:
         raise ValueError(f"{address:.80} is no address of a web page")
-    return parts.hostname
+    return host
 
 
 def cut_text(text: str, tokens: int) -> tuple[str, bool]:

@@ -11,7 +11,7 @@ import pytest
 from app.store.calls import Call, encode_calls
 from app.store.chat import ChatMessage
 from app.tools.choices import Choices, Rule, agreement_of, choices_from, choices_text
-from app.tools.rounds import IN_WORDS, LEAST_TOKENS, MOST_CALLS, Offer, Offered, Outcome, Round, Turn, cut_text
+from app.tools.rounds import IN_WORDS, LEAST_TOKENS, MOST_CALLS, Offer, Offered, Outcome, Round, Turn, cut_text, host_of
 from app.tools.tool import ToolInfo, ToolResult
 from tests.app.tools.scripted_source import ScriptedSource, tool
 
@@ -179,6 +179,27 @@ def test_each_host_is_agreed_to_by_itself() -> None:
     assert desk.texts()[2] == "The user did not allow this call."
     again = Desk([call("read", "https://b.example/x")], choices=desk.choices)
     assert again.texts() == ["The user does not allow this tool in this chat."]
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://Good.example./a", "good.example"),
+        ("good.example:8443", "good.example"),
+        ("https://g\u043eod.example", "xn--god-sed.example"),  # with a Cyrillic letter
+        ("https://good.example@evil.example/", ""),
+        ("https://good.example\\@evil.example/", ""),
+        ("file:///home/me/secrets.txt", ""),
+        ("https:///evil.example", ""),
+        ("https://[evil", ""),
+    ],
+)
+def test_the_user_is_asked_about_the_host_that_would_be_connected_to(address: str, host: str) -> None:
+    if host:
+        assert host_of({"text": address}, READ) == host
+    else:
+        with pytest.raises(ValueError, match=r"address|URL"):
+            host_of({"text": address}, READ)
 
 
 def test_a_stop_ends_what_runs_and_what_waits() -> None:

@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -104,6 +105,32 @@ def test_everything(run: Run) -> None:
     assert running.call("echo", {"message": "hi"}).text == "Echo: hi"
     assert "[image, which is not shown]" in running.call("get-tiny-image").text
     assert running.call("no-such-tool").failed
+
+
+@pytest.mark.parametrize(
+    ("program", "tool", "arguments"),
+    [
+        ("mcp-server-time", "get_current_time", {"timezone": "UTC"}),
+        ("mcp-server-memory", "read_graph", {}),
+        ("mcp-server-everything", "echo", {"message": "hi"}),
+    ],
+)
+def test_one_that_is_killed_between_calls_answers_again(
+    run: Run, program: str, tool: str, arguments: dict[str, str]
+) -> None:
+    running = run(program)
+    for _ in range(3):
+        psutil.Process(running.source.pid).children()[0].kill()
+        running.call(tool, arguments)  # may have been sent before the death was seen
+        assert not running.call(tool, arguments).failed
+
+
+def test_resources_and_prompts_of_everything(run: Run) -> None:
+    running = run("mcp-server-everything")
+    assert all(running.read(resource).data for resource in running.server.resources[:3])
+    prompts = {prompt.name: prompt for prompt in running.server.prompts}
+    assert running.fill(prompts["simple-prompt"], {}).text
+    assert running.fill(prompts["args-prompt"], {"city": "Oslo"}).text
 
 
 def test_everything_at_an_address(run: Run, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:

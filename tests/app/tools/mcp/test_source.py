@@ -18,6 +18,7 @@ from app.control.server_contents import file_name
 from app.services.json_line_process import wait_for_children
 from app.tools.mcp.limits import MOST_DESCRIPTION, MOST_LISTED, MOST_LOG_LINES, MOST_RESULT, MOST_TOOLS
 from app.tools.mcp.start import FOR_SERVER
+from app.tools.tool import ToolResult
 from common.sentences import Sentence
 from tests.app.conftest import SECONDS
 from tests.app.tools.mcp.running import Running, hostile
@@ -210,3 +211,25 @@ def test_a_long_result_is_cut_and_a_very_long_one_ends_the_server(run: Run) -> N
     assert running.test() is None
     assert running.call("greet").failed
     assert sys.getsizeof(running.source.log) < 1 << 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whom", ["the server", "its parent"])
+def test_a_server_that_is_killed_between_any_two_steps_does_the_next_but_one(run: Run, whom: str) -> None:
+    """The step right after may fail, if it was sent before the death was seen; then it says so, and the next works."""
+    running = run("resources and prompts")
+    assert running.test() is None
+    (letter, *_), (greeting,) = running.server.resources, running.server.prompts
+    steps: list[tuple[Callable[[], object], object]] = [
+        (lambda: running.call("greet"), ToolResult("Hello, you!")),
+        (lambda: running.read(letter).data, b"Dear Ann, this is test://0."),
+        (lambda: running.fill(greeting, {"who": "Ann"}).text, "Greet Ann."),
+        (running.test, None),
+    ]
+    for step, right in steps:
+        child = psutil.Process(running.source.pid)
+        (victim,) = (child,) if whom == "its parent" else child.children()
+        victim.kill()
+        said = step()
+        assert said in (right, b"", "") or getattr(said, "failed", False)
+        assert step() == right
