@@ -39,13 +39,14 @@ from engine.protocol.front import Served, Serving
 from models.default import default_model
 from tests.app.store.readers.sample_files import open_webui, write_all, write_json
 from tests.screenshot_chats import fill
+from tests.screenshot_tools import many_calls, tool_question, tool_server_dialog, tools_page
 
 ENGINE = [sys.executable, "-m", "tests.app.fake_engine"]
 TIMEOUT_SECONDS = 60.0
 PAUSE_SECONDS = 0.6
 SEES = "Qwen2.5-VL-3B-Instruct-Q4_K_M.gguf"
 PAGE, OTHER_PAGE = "https://en.wikipedia.org/wiki/Mountain_hut", "https://www.alpenverein.de/huts"
-USUAL, SMALL, WIDE = (1280, 800), (700, 600), (1920, 1080)
+USUAL, SMALL, WIDE, LEAST = (1280, 800), (700, 600), (1920, 1080), (800, 600)
 Arrange = Callable[[Chickadee, dict[str, str]], QWidget | None]
 
 
@@ -665,6 +666,15 @@ SHOTS = (
     Shot("help-chinese-dark", help_sheet, language="zh_CN", theme="dark"),
     Shot("about", about),
     Shot("about-chinese", about, language="zh_CN"),
+    Shot("tools", tool_question),
+    Shot("tools-small", tool_question, size=LEAST),
+    Shot("tools-chinese-dark", tool_question, language="zh_CN", theme="dark"),
+    Shot("tools-many-small", many_calls, size=LEAST),
+    Shot("tools-many-small-150", many_calls, size=LEAST, percent=150),
+    Shot("tools-page-chinese", tools_page, language="zh_CN"),
+    Shot("tool-server", tool_server_dialog),
+    Shot("tool-server-small-chinese", resized(tool_server_dialog, LEAST), language="zh_CN"),
+    Shot("tool-server-small-150", resized(tool_server_dialog, LEAST), percent=150),
     Shot("palette", palette("")),
     Shot("palette-found-dark", palette("mou"), theme="dark"),
     Shot("palette-chinese-small", palette(""), language="zh_CN", size=SMALL),

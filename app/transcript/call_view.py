@@ -16,7 +16,8 @@ from common.reasoning import Section, Sections
 from common.units import exact_seconds
 
 EMPTY = {"query": "", "name": "", "expression": "", "address": ""}
-LONGEST = 60  # characters of an argument in the line
+LONGEST = 60  # characters of an argument or a summary in the line
+BETWEEN, ELIDED = " · ", Qt.TextElideMode.ElideRight
 # What the built-in tools did. Those of servers have a source's title, which stands before their own.
 DONE = {
     "search_documents": mark("Searched the collections for “{query}”"),
@@ -29,21 +30,22 @@ DONE = {
 }
 
 
-def call_line(message: ChatMessage, busy: bool) -> str:
-    """Return the line about a call: what was done with which words, what came, and how long it took."""
+def call_line(message: ChatMessage, busy: bool) -> tuple[str, str]:
+    """Return the line about a call: what was done with which words; then what came, and how long it took."""
     call = next(iter(calls_of(message)), Call("", "?", ""))
-    parts = [_done(call), call.summary]
+    parts = list[str]()
     if message.stop_reason is None:
         parts.append(tr("under way…") if busy else tr("interrupted"))
     elif message.stop_reason == "cancelled":
         parts.append(tr("stopped"))
     elif call.failed:
         parts.append(tr("no result"))
+    parts.append(_short(call.summary))
     if call.cut:
         parts.append(tr("cut to what fits"))
     if call.seconds is not None:
         parts.append(worded(exact_seconds(call.seconds)))
-    return " · ".join(filter(None, parts))
+    return _done(call), " · ".join(filter(None, parts))
 
 
 def _done(call: Call) -> str:
@@ -74,6 +76,11 @@ class CallView(AnswerView):
     @property
     def line_text(self) -> str:
         """The whole line, of which the button shows as much as has room."""
+        return BETWEEN.join(filter(None, self.line_parts))
+
+    @property
+    def line_parts(self) -> tuple[str, str]:
+        """What was done, and what came of it."""
         return call_line(self._message, self._busy)
 
     def show_call(self, message: ChatMessage, busy: bool) -> None:
@@ -106,12 +113,19 @@ class CallLine(ThoughtView):
     def _update_line(self) -> None:
         text = self._call.line_text
         room = max(0, self.width() - 2 * self.line.iconSize().width() - self.line.fontMetrics().averageCharWidth() * 4)
-        elided = self.line.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, room) if self.width() else text
-        self.line.setText(elided.replace("&", "&&"))
+        shown = self._shortened(room) if self.width() else text
+        self.line.setText(shown.replace("&", "&&"))
         self.line.setAccessibleName(text)
         self.line.setToolTip(tr("Hide arguments and result") if self.open else tr("Show arguments and result"))
         self.line.setAccessibleDescription(self.line.toolTip())
         self._resize_line()
+
+    def _shortened(self, room: int) -> str:
+        """Return the line in `room` pixels: the words of the call give way first, what came of it is kept."""
+        metrics, (done, came) = self.line.fontMetrics(), self._call.line_parts
+        tail = BETWEEN + came if came else ""
+        words = metrics.elidedText(done, ELIDED, max(room - metrics.horizontalAdvance(tail), room // 3))
+        return metrics.elidedText(words + tail, ELIDED, room)
 
     def resizeEvent(self, event: object) -> None:
         self._update_line()

@@ -273,6 +273,8 @@ def test_twenty_calls_in_a_small_window_stay_usable(chickadee: Chickadee, qtbot:
     rows = [transcript.column.height_of(row) for row in range(len(transcript.column))]
     assert len(rows) == 23
     assert max(rows[2:22]) < 50  # one line each, however long the arguments
+    bodies = [view.body for view in transcript.views if isinstance(view.body, CallView)]
+    assert all(" · = 1" in body.thoughts[0].line.text() for body in bodies)  # what came is seen, too
     assert all(view.width() <= transcript.viewport().width() for view in transcript.views)
     assert chickadee.window.composer.isVisible()
     transcript.focus_message(chickadee.open_chats.current.messages[-1].id)
