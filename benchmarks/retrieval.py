@@ -6,7 +6,9 @@ The documents are Aesop's fables (V. S. Vernon Jones, 1912, public domain) and t
 Factbook, public domain), some 800 passages. The questions are ours: each says in other words what one section is about.
 A question is answered by any passage of its section. The documents say nothing about the questions of `unanswered.tsv`.
 The same is measured in Chinese, with six laws of China (which have no copyright), 300 passages; then with TRIALS small
-collections for each language: one to eight sections, of which one answers the question.
+collections for each language: one to eight sections, of which one answers the question. At last TRIALS questions that
+need two sections: how often both are among the first ten passages of one search for the whole question, and among the
+first five of a search for each half, as a model with the tool for searching can ask.
 """
 
 from __future__ import annotations
@@ -118,6 +120,19 @@ def share_without(documents: Documents, texts: Sequence[str]) -> dict[str, float
     }
 
 
+def measure_two(documents: Documents, asked: Sequence[Asked]) -> dict[str, float]:
+    """Return how often both sections of a question that needs two are found: by one search, and by two."""
+    rank, dice = documents.rankings()["found"], random.Random(6)
+    pairs = [dice.sample(asked, 2) for _ in range(TRIALS)]
+
+    def found(wanted: Sequence[Asked], passages: Sequence[Ranked]) -> bool:
+        return {each.heading for each in wanted} <= set(map(documents.heading, passages))
+
+    once = sum(found(pair, rank(" ".join(each.question for each in pair))[: 2 * FIRST]) for pair in pairs)
+    twice = sum(found(pair, [each for half in pair for each in rank(half.question)[:FIRST]]) for pair in pairs)
+    return {"one search": round(once / TRIALS, 4), "two searches": round(twice / TRIALS, 4)}
+
+
 def contents_of(source: Path) -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in source.glob("*.txt")}
 
@@ -157,17 +172,17 @@ def main() -> None:
         asked = questions(source)
         with indexed(contents_of(source), vectors) as documents:
             passages, missed = documents.passages, measure(documents, asked)
-            nothing = share_without(documents, unanswered(source))
+            nothing, two = share_without(documents, unanswered(source)), measure_two(documents, asked)
         shares = {
             name: {f"recall@{FIRST}": round(1 - len(each) / len(asked), 4), "nothing": nothing[name]}
             for name, each in missed.items()
         }
-        result[language] = shares | {"few": measure_few(source, vectors)}
+        result[language] = shares | {"few": measure_few(source, vectors), "two sections": two}
         if options.json:
             continue
         print(f"{language}: {len(asked)} questions, {passages} passages")
         for name, each in result[language].items():
-            print(f"{name:12}{each[f'recall@{FIRST}']:8.3f}{each['nothing']:8.3f}")
+            print(f"{name:12}" + "".join(f"{share:8.3f}" for share in each.values()))
         for one in missed["found"] if options.missed else ():
             print(f"{one.heading}: {one.question}")
     if options.json:
