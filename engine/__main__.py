@@ -30,6 +30,10 @@ def modules_for(command: str) -> tuple[ModuleType, ...]:
         from engine.commands import look
 
         return (look,)
+    if command == "devices":
+        from engine.commands import devices
+
+        return (devices,)
     if command == "recognise":
         from engine.commands import recognise
 
@@ -38,11 +42,11 @@ def modules_for(command: str) -> tuple[ModuleType, ...]:
         from engine.commands import api
 
         return (api,)
-    from engine.commands import api, calibrate, chat, computer, look, plan
+    from engine.commands import api, calibrate, chat, computer, devices, look, plan
     from engine.remote import process as remote
     from engine.serve import process
 
-    return (process, remote, chat, api, calibrate, plan, look, computer)
+    return (process, remote, chat, api, calibrate, plan, look, devices, computer)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,8 +1,8 @@
 """The engine's rights: the files that it may read and write, and how it gives up all other rights.
 
 The engine reads model folders, the files that its command line names and its own program; it writes to its cache
-folder; it has no network. A library that a hostile model file takes over can do no more than that. A process that asks
-servers has a network, but no models and no other files of the user's.
+folder and computes on graphics processors; it has no network. A library that a hostile model file takes over can do no
+more than that. A process that asks servers has a network, but no models and no other files of the user's.
 
 The whole process is confined before any large import: libraries start threads, and threads that exist already would
 stay unconfined.
@@ -59,7 +59,10 @@ def confine_engine(arguments: Sequence[str]) -> None:
         return
     cache = _create_cache_folder()
     os.environ["TMPDIR"] = str(cache)  # for this process and its children, which may write nowhere else
-    confine(Rights((*model_folders(), *(part for file in read for part in with_parts(file))), (cache, *write)))
+    for name, value in (("MESA_SHADER_CACHE_DIR", str(cache)), ("MESA_SHADER_CACHE_MAX_SIZE", "64M")):
+        os.environ.setdefault(name, value)  # where Mesa's drivers keep what they compile
+    readable = (*model_folders(), *(part for file in read for part in with_parts(file)))
+    confine(Rights(readable, (cache, *write), graphics=True))
 
 
 def starts_engine(arguments: Sequence[str]) -> bool:

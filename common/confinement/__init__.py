@@ -26,6 +26,8 @@ __all__ = ["Limit", "Rights", "confine", "files_for_connections", "limits", "pro
 
 Limit = Literal["files", "network", "integrity"]
 DEVICES = (Path("/dev/null"),)
+# Linux's files of graphics processors, by which programs compute on them; the screen's own file is not among them.
+GRAPHICS = ("dri", "dri/renderD*", "nvidia*", "kfd", "dxg")
 _problems: list[str] = []  # collected here, because a process is confined before it can log
 
 
@@ -39,6 +41,7 @@ class Rights:
         processes: whether the process may start others.
         connects: whether it may connect to other computers.
         local: whether one that connects may also connect to programs of this computer, by Unix sockets.
+        graphics: whether it may compute on graphics processors.
         accepts: whether it may accept connections, at sockets that got their address before it was confined.
         memory: on Windows, the most bytes that the process may allocate. Other systems set that limit elsewhere.
     """
@@ -50,6 +53,7 @@ class Rights:
     local: bool = True
     accepts: bool = False
     memory: int | None = None
+    graphics: bool = False
 
 
 def confine(rights: Rights) -> None:
@@ -62,7 +66,11 @@ def confine(rights: Rights) -> None:
         from common.confinement import landlock, seccomp
 
         read = (*program_files(), *rights.read)
-        _try("Landlock", lambda: landlock.restrict(read, (*DEVICES, *rights.write), rights.processes, rights.connects))
+        devices = [path for name in GRAPHICS if rights.graphics for path in Path("/dev").glob(name)]
+        _try(
+            "Landlock",
+            lambda: landlock.restrict(read, (*DEVICES, *rights.write), rights.processes, rights.connects, devices),
+        )
         _try("seccomp", lambda: seccomp.restrict(rights.processes, rights.connects, rights.accepts, rights.local))
     elif sys.platform == "win32":
         from common.confinement import windows

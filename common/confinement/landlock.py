@@ -39,17 +39,22 @@ def version() -> int:
     return max(0, _call(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_WANTED))
 
 
-def restrict(read: Iterable[Path], write: Iterable[Path], run: bool, connects: bool = False) -> None:
+def restrict(
+    read: Iterable[Path], write: Iterable[Path], run: bool, connects: bool = False, devices: Iterable[Path] = ()
+) -> None:
     """Refuse all file access but reading below `read` and reading and writing below `write`.
 
     `run` also allows executing files below `read`. Paths that do not exist are skipped. Binding TCP ports is refused
-    where the ABI can, and connecting too without `connects`. Raises OSError.
+    where the ABI can, and connecting too without `connects`. `devices`: files whose drivers take commands, and folders
+    of which only the names are read. Raises OSError.
     """
     abi, reading = version(), READ | EXECUTE if run else READ
     handled = _since(FILE_RIGHTS, abi)
     ports = _since(TCP_RIGHTS, abi) & (BIND if connects else ~0)
     attributes = struct.pack("=QQQ", handled, ports, _since(SCOPES, abi))
     rules = [(path, rights & handled) for paths, rights in ((read, reading), (write, WRITE)) for path in paths]
+    commands = READ_FILE | WRITE_FILE | DEVICE_COMMANDS
+    rules += [(path, (READ_DIR if path.is_dir() else commands) & handled) for path in devices]
     _enforce(attributes[: 8 if abi < 4 else 16 if abi < 6 else 24], rules, abi)
 
 

@@ -230,14 +230,15 @@ class _Loader:
 
     def _main_weights(self, progress: Callable[[float], bool]) -> tuple[CModel, bool]:
         """Load the model; return it and whether its own layers are loaded too. Raises Failure, Stopped."""
+        placed = {"placement": self.plan.placement} if self.plan.placement.device else {}
         if self.plan.memory.own_layers:
             try:
-                return self._weights(self.plan.headers, progress, own_layers=True), True
+                return self._weights(self.plan.headers, progress, own_layers=True, **placed), True
             except Failure as failure:
                 log.warning("the model's own layers are left out: %s", failure.log_text)
-        return self._weights(self.plan.headers, progress), False
+        return self._weights(self.plan.headers, progress, **placed), False
 
-    def _weights(self, headers: Headers, progress: Callable[[float], bool], **options: bool) -> CModel:
+    def _weights(self, headers: Headers, progress: Callable[[float], bool], **options: Any) -> CModel:
         memory = self.plan.memory
         model = self.plan.library.load(headers, progress, repack=memory.repack, mmap=memory.mmap, **options)
         self.opened.callback(model.close)
@@ -269,7 +270,8 @@ class _Loader:
 
     def _cost_measurements(self, model: CModel, identity: str) -> CostMeasurements:
         library, memory, options = self.plan.library, self.plan.memory, self.plan.options
-        way, header = options.way + FROM_DISK * (self.disk_reads is not None), whole_header(model.parts)
+        way = options.way + self.plan.placement.suffix + FROM_DISK * (self.disk_reads is not None)
+        header = whole_header(model.parts)
         key = CalibrationKey(identity, options.key_threads, memory.kv_type, library.build, fingerprint(), way)
         prior = prior_timings(header, library.name, memory.kv_type)
         if prior and self.disk_reads:

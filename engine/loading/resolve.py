@@ -12,6 +12,7 @@ from common.paths import display_name
 from common.planning import Computer, Estimate
 from common.sentences import Sentence
 from engine.base import OtherLibrary
+from engine.devices.device import ON_PROCESSOR, Placement
 from engine.loading.crash_mark import CrashWatch
 from engine.loading.first_look import TO_LOAD, Headers, Patience, take_first_looks
 from engine.loading.libraries import (
@@ -51,7 +52,8 @@ class LoadPlan:
 
     `headers` are those of the model's files, `draft` those of its draft model's files; `choice` says why `library`
     computes them. `projector`: what turns pictures into embeddings for the model; None: it cannot see. `own_drafter`:
-    why layers or a file that were made to draft for the model do not; None if they do, or there are none.
+    why layers or a file that were made to draft for the model do not; None if they do, or there are none. `placement`:
+    the device that computes a part of the model.
     """
 
     options: LoadOptions
@@ -62,6 +64,7 @@ class LoadPlan:
     memory: MemoryPlan
     projector: Projector | None
     own_drafter: Sentence | None
+    placement: Placement = ON_PROCESSOR
 
     @property
     def header(self) -> Header:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from ctypes import CDLL, c_bool, c_char_p, c_int, c_int64, c_void_p
+from ctypes import CDLL, CFUNCTYPE, c_bool, c_char_p, c_int, c_int64, c_void_p
 
 from engine.runtime.capi.library import declare
 from engine.runtime.capi.own_code import FOLDER, NO_PRODUCTS, PRODUCT_SETS, ProductSet, checksum_of, load_in_front
@@ -12,6 +12,7 @@ log = logging.getLogger("engine.llama")
 
 PACKAGE = "llama-cpp-python"
 FILE = FOLDER / "llama.so"
+DeviceCheck = CFUNCTYPE(c_bool, c_void_p, c_bool, c_void_p)  # ggml_backend_sched_eval_callback
 
 
 class Native:
@@ -21,6 +22,7 @@ class Native:
         self.code = code
         self.products = products
         self.checksum = checksum_of(FILE)
+        self.device_check = DeviceCheck(("chickadee_llama_device_check", code))
 
     def start(self, kernels: CDLL, products: ProductSet | None) -> bool:
         """Let `products` compute in front of ggml's `kernels`; False if these are not those of our headers."""
@@ -41,6 +43,7 @@ def declare_functions(code: CDLL) -> CDLL:
     declare(code, "chickadee_llama_start", c_bool, c_void_p, c_int)
     declare(code, "chickadee_llama_replace", None, c_bool)
     declare(code, "chickadee_llama_replaced", c_bool)
+    declare(code, "chickadee_llama_device_check", c_bool, c_void_p, c_bool, c_void_p)
     matrices = [c_int, c_int, *4 * [c_int64], *3 * [c_void_p]]
     declare(code, "chickadee_llama_product", c_bool, *matrices, c_int, c_int)
     return code

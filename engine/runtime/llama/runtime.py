@@ -17,6 +17,7 @@ from typing import Any
 
 from common.failures import Failure
 from common.planning import DEFAULT_KV_TYPE, KVType
+from engine.devices.device import ON_PROCESSOR, Placement
 from engine.protocol.requests import FlashAttention, Picture
 from engine.runtime.capi.context import GGML_TYPES, Batch, CContext
 from engine.runtime.capi.embedding import OWN_POOLING
@@ -26,6 +27,7 @@ from engine.runtime.capi.runtime import CLogits, CRuntime
 from engine.runtime.capi.sequences import PARTIAL_ONLY, Positions, copy_state, restore_state
 from engine.runtime.contexts import (
     MAX_LOGITS,
+    PROMPT_PASS,
     ContextOptions,
     ContextSizes,
     OwnLayersSizes,
@@ -34,12 +36,13 @@ from engine.runtime.contexts import (
     supports_kv_type,
 )
 from engine.runtime.interface import UNLIMITED, Checkpoint
+from engine.runtime.llama.devices import layer_check, place_model
 from engine.runtime.llama.library import lib, log, open_library, stop_check
 from engine.runtime.llama.mtp import NextTokenLayers, layers_options, mtp_params, open_layers, states_bytes
 from engine.runtime.llama.mtp import logger as mtp_log
 from engine.runtime.llama.repack import HEAD, graph_bytes, repacked_sizes, tensor_bytes
 from engine.runtime.llama.vision import Vision
-from engine.stop import StopFlag
+from engine.stop import StopFlag, Stopped
 from engine.tokenization.pictures import blocks
 from models.header import Header
 from models.own_drafter import usable_layers
@@ -70,9 +73,10 @@ class Model(CModel):
       beside their repacked copy, weights that were read do not.
     - `dry`: load header and vocabulary only; such a model cannot run.
     - `own_layers`: load the model's own layers that predict further tokens too; the file must hold them.
+    - `placement`: the device that computes a part of it. Raises Failure if it is gone.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the parameters of the library, all but two of them with a default
         self,
         file: ModelFile,
         progress: Callable[[float], bool] = lambda _fraction: True,
@@ -81,15 +85,18 @@ class Model(CModel):
         mmap: bool = True,
         dry: bool = False,
         own_layers: bool = False,
+        placement: Placement = ON_PROCESSOR,
     ) -> None:
         parts = model_headers(file)
+        self.placement = placement
         params = lib.llama_model_default_params()
-        params.n_gpu_layers = 0
         params.load_mtp = own_layers
         params.use_extra_bufts = repack
         params.load_mode = LOAD_MMAP if mmap and not dry and is_mappable(parts) else LOAD_READ
         params.no_alloc = dry
+        devices = place_model(params, placement)
         super().__init__(lib, log, "llama.cpp", parts, params, progress)
+        del devices  # the library has read the array
 
     @property
     def window(self) -> int:
@@ -158,6 +165,10 @@ class Context(CContext):
         params.kv_unified = unified
         params.abort_callback = self._interrupt.function
         params.abort_callback_data = self._interrupt.address
+        placement = model.placement if isinstance(model, Model) else ON_PROCESSOR
+        self._device = placement.device is not None
+        if placement.layers and (check := layer_check()):
+            params.cb_eval, params.cb_eval_user_data = check, self._interrupt.address
         with log.lines() as lines:
             super().__init__(lib, log, model, options, params, stop)
         self.window = cache_window(model, lines)
@@ -174,6 +185,10 @@ class Context(CContext):
             callback = NEVER if batch.raw.n_tokens <= 1 + self.rollback else self._interrupt.function
             lib.llama_set_abort_callback(self.pointer, callback, self._interrupt.address)
         super().decode(batch)
+        if self._device:  # it computes while llama_decode has returned, and says nothing when it was interrupted
+            lib.llama_synchronize(self.pointer)
+            if self.stop.is_set() and batch.raw.n_tokens >= PROMPT_PASS:
+                raise Stopped
 
     def close(self) -> None:
         super().close()

@@ -6,6 +6,8 @@
 #pragma once
 #include <cstdint>
 
+struct ggml_tensor;
+
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
 // Return the version of llama-cpp-python whose headers this library was compiled with.
@@ -25,3 +27,8 @@ EXPORTED bool chickadee_llama_replaced();        // whether our products ever co
 EXPORTED bool chickadee_llama_product(int weight_type, int token_type, int64_t rows, int64_t count, int64_t blocks,
                                       int64_t token_blocks, const void * weights, const void * tokens, float * result,
                                       int thread, int threads);
+
+// A ggml_backend_sched_eval_callback for contexts on a device, which has no stop check. `flag`: a text that is no longer
+// empty once the pass is to stop. ggml asks with `ask` whether it should compute up to `node` and wait, and tells
+// afterwards that it has; false then ends the pass. Short passes are never divided.
+EXPORTED bool chickadee_llama_device_check(ggml_tensor * node, bool ask, void * flag);

@@ -65,6 +65,14 @@ bool chickadee_llama_product(int weight_type, int token_type, int64_t rows, int6
                            weight_type, token_type, GGML_TYPE_F32);
 }
 
+bool chickadee_llama_device_check(ggml_tensor * node, bool ask, void * flag) {
+    constexpr int64_t PROMPT_PASS = 31;  // tokens, as in engine/runtime/contexts.py
+    constexpr int EVERY = 8;             // products; most layers have seven
+    static thread_local int asked = 0;
+    if (!ask) return *static_cast<const char *>(flag) == 0;
+    return node->op == GGML_OP_MUL_MAT && node->ne[1] >= PROMPT_PASS && ++asked % EVERY == 0;
+}
+
 EXPORTED bool llamafile_sgemm(const ggml_compute_params * params, int64_t rows, int64_t count, int64_t blocks,
                               const void * weights, int64_t weight_stride, const void * tokens, int64_t token_stride,
                               void * result, int64_t result_stride, int weight_type, int token_type, int result_type) {
