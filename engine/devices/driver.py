@@ -22,12 +22,9 @@ LIBRARIES = tuple(
 KERNEL_DRIVERS = tuple(Path(file) for file in ("/proc/driver/nvidia/version", "/sys/module/amdgpu/version"))
 # What the user may set to choose a driver or a device.
 VARIABLES = (
-    "VK_DRIVER_FILES",
-    "VK_ADD_DRIVER_FILES",
-    "VK_ICD_FILENAMES",
-    "GGML_VK_VISIBLE_DEVICES",
+    "VK_DRIVER_FILES", "VK_ADD_DRIVER_FILES", "VK_ICD_FILENAMES", "GGML_VK_VISIBLE_DEVICES", "GGML_BACKEND_PATH",
     "LLAMA_CPP_LIB_PATH",
-)
+)  # fmt: skip
 DISPLAY_CLASS = r"SYSTEM\CurrentControlSet\Control\Class\{4d36e968-e325-11ce-bfc1-08002be10318}"
 
 
@@ -43,7 +40,8 @@ def driver_stamp() -> str:
 
 
 def driver_files() -> Iterator[Path]:
-    """Yield the files that describe the Vulkan drivers, each followed by the library that it names, where found."""
+    """Yield the files that describe the Vulkan drivers, each followed by the library that it names, and ggml's own."""
+    yield Path(os.environ.get("GGML_BACKEND_PATH") or os.devnull)
     for folder in MANIFESTS:
         for manifest in sorted(folder.glob("*.json")):
             yield manifest

@@ -111,7 +111,7 @@ class Ended:
 
     @property
     def problem(self) -> Problem | None:
-        """Why nothing can be read from what it printed."""
+        """Reason why nothing can be read from what it printed; None after a usual end."""
         return "hung" if self.code is None else "crashed" if self.code else None
 
 

@@ -61,7 +61,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What the user wishes, and what the computer can give now.
+    """The wish of the user, and what the computer can give now.
 
     `wish`: AUTOMATIC, OFF, or a part of a device's name. `ram_bytes`: RAM that is left beside the plan for the
     processor and the reserve for other programs.
@@ -80,7 +80,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Where the model is computed, and why.
+    """The placement of a model, and the reason for it.
 
     `parts`: bytes on the device by name. `untimed`: placements whose speed would matter, to be timed while the computer
     is idle. `speed`: measured speed of `placement`; None if unknown.

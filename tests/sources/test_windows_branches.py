@@ -41,6 +41,7 @@ TESTS = {  # in tests/
     "engine/client_process.py": "engine/api/test_app.py::test_a_streamed_chat_says_the_same_as_a_whole_one",
     "engine/api/server.py": "engine/api/test_app.py::test_an_address_that_is_taken_is_told_in_the_systems_words",
     "engine/commands/look.py": "engine/loading/test_first_look.py::test_a_file_is_looked_at_once",
+    "engine/devices/driver.py": "engine/devices/test_driver.py::test_the_stamp_is_of_the_drivers_files",
     "engine/run_subprocess.py": "engine/loading/test_first_look.py::test_a_file_is_looked_at_once",
     "engine/runtime/graph/kv_layout.py": "engine/runtime/graph/test_kv_layout.py::test_more_than_there_is",
     "engine/machine.py": "engine/test_machine.py::test_a_processor_is_of_every_kind_before_its_own",

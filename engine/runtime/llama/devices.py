@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from common.failures import Failure
@@ -33,11 +34,13 @@ DRIVER = re.compile(r"ggml_vulkan: (\d+) = .* \(([^()]*)\) \| uma")
 def load_backends() -> tuple[str, ...]:
     """Load the backends of devices that lie beside our kernels; return the lines that they logged.
 
-    A backend without a driver is left out silently: most computers of servers have none.
+    Those of a llama.cpp of the user's own are loaded with it, and ggml's variable names one more file. A backend
+    without a driver is left out.
     """
     open_library()
+    named = os.environ.get("GGML_BACKEND_PATH")
     with library_log.lines() as lines:
-        for path in sorted(FOLDER.glob("*ggml-*.*")):
+        for path in (*sorted(FOLDER.glob("*ggml-*.*")), *([Path(named)] if named else [])):
             if not ggml("ggml_backend_load", P, ctypes.c_char_p)(os.fsencode(path)):
                 logger.info("%s found no driver", path.name)
     return tuple(lines)
