@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.look.live import Live
-from app.look.sheet import Button, label
+from app.look.sheet import Button, fill, label
 from app.look.speech import announce
 from app.look.theme import SIZES, icon, theme
 from app.words import UiText, current_text, mark, tr
@@ -41,9 +41,7 @@ class NoticeArea(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(SIZES.gap)
+        self._column = fill(QVBoxLayout(self), gap=SIZES.gap)
         self.rows: list[NoticeRow] = []  # those that have not ended yet, the oldest first
         self.chat = ""  # id of the open chat
         self._latest = self._add()
@@ -265,12 +263,6 @@ class NoticeRow(Live, QFrame):
             self.ended.emit()
 
     def _layout(self) -> None:
-        row = QHBoxLayout()
-        row.setSpacing(SIZES.gap)
-        row.addWidget(self.text, 1)
-        for widget in (self.fold, self.button, self.close_button):
-            row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap)
-        layout.addLayout(row)
-        layout.addWidget(self.details)
+        buttons = [(each, Qt.AlignmentFlag.AlignVCenter) for each in (self.fold, self.button, self.close_button)]
+        row = fill(QHBoxLayout(), (self.text, 1), *buttons, gap=SIZES.gap)
+        fill(QVBoxLayout(self), row, self.details, margins=(SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap))

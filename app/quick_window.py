@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from app.composer.composer import ComposerText, SendButton, waiting_line
 from app.look.live import Live, native_keys
+from app.look.sheet import fill
 from app.look.theme import SIZES, application_icon, bird
 from app.state.conversation import Conversation
 from app.state.engine_state import EngineState
@@ -21,13 +22,12 @@ class QuickWindow(Live, QWidget):
     """Window with a composer and the chat that is asked in it.
 
     Signals: `sent` carries the text; `stopped` asks to stop the answer; `main_requested` asks to show the chat in the
-    main window; `hidden` says that the user has closed the window, which only hides it.
+    main window.
     """
 
     sent = Signal(str)
     stopped = Signal()
     main_requested = Signal()
-    hidden = Signal()
 
     def __init__(self) -> None:
         super().__init__(None, Qt.WindowType.Window | Qt.WindowType.WindowStaysOnTopHint)
@@ -108,10 +108,6 @@ class QuickWindow(Live, QWidget):
             self.text.clear()
             self.sent.emit(text)
 
-    def closeEvent(self, event: QCloseEvent) -> None:
-        super().closeEvent(event)
-        self.hidden.emit()
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Scroll the messages with the keys that the composer has no use for."""
         self.transcript.keyPressEvent(event)
@@ -153,18 +149,9 @@ class QuickWindow(Live, QWidget):
         self.hint.setObjectName("welcomeHint")
         self.pages.addWidget(empty)
         self.pages.addWidget(self.transcript)
-        row = QHBoxLayout(self.box)
-        row.setContentsMargins(SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap)
-        row.setSpacing(SIZES.gap)
-        row.addWidget(self.text, 1, Qt.AlignmentFlag.AlignVCenter)
-        row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
-        below = QHBoxLayout()
-        below.addWidget(self.progress, 1)
-        below.addStretch(0)
-        below.addWidget(self.main_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap_m, SIZES.gap, SIZES.gap_m, SIZES.gap_m)
-        layout.setSpacing(SIZES.gap)
-        layout.addWidget(self.pages, 1)
-        layout.addLayout(below)
-        layout.addWidget(self.box)
+        row, sending = QHBoxLayout(self.box), (self.button, Qt.AlignmentFlag.AlignBottom)
+        fill(row, (self.text, 1), sending, gap=SIZES.gap, margins=(SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap))
+        row.setAlignment(self.text, Qt.AlignmentFlag.AlignVCenter)
+        below = fill(QHBoxLayout(), (self.progress, 1), (None, 0), self.main_button)
+        margins = (SIZES.gap_m, SIZES.gap, SIZES.gap_m, SIZES.gap_m)
+        fill(QVBoxLayout(self), (self.pages, 1), below, self.box, gap=SIZES.gap, margins=margins)

@@ -28,6 +28,7 @@ from app.composer.status_line import StatusLine
 from app.composer.tool_question import ToolQuestion
 from app.file_dialogs import FileDialogs
 from app.look.live import Live, LiveAction
+from app.look.sheet import fill
 from app.look.tab_stops import step_around
 from app.look.theme import SIZES, icon, theme
 from app.notice import NoticeArea
@@ -78,15 +79,9 @@ class Header(Live, QWidget):
         self.temporary.hide()
         self._full_title = ""
         self._persona: UiText = ""
-        row = QHBoxLayout(self)
-        row.setContentsMargins(SIZES.gap, 0, SIZES.gap, 0)
-        for widget in (self.toggle, self.new):
-            row.addWidget(widget)
-        row.addSpacing(SIZES.gap)
-        row.addWidget(self.title, 1)
-        row.addWidget(self.temporary, 0, Qt.AlignmentFlag.AlignVCenter)
-        row.addWidget(self.options)
-        row.addWidget(self.settings)
+        left, temporary = (self.toggle, self.new, SIZES.gap), (self.temporary, Qt.AlignmentFlag.AlignVCenter)
+        parts = (*left, (self.title, 1), temporary, self.options, self.settings)
+        fill(QHBoxLayout(self), *parts, margins=(SIZES.gap, 0, SIZES.gap, 0))
         self.apply_look()
 
     def show_title(self, title: str, temporary: bool = False) -> None:
@@ -180,39 +175,21 @@ class Window(Live, QMainWindow):
         self.pages.addWidget(self.transcript)
         page = QWidget()
         page.setObjectName("page")
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.header)
-        column.addWidget(self.find_bar)
-        column.addWidget(self.pages, 1)
-        column.addLayout(self._lower_part())
+        fill(QVBoxLayout(page), self.header, self.find_bar, (self.pages, 1), self._lower_part(), gap=0)
         self.ground = QWidget()
         self._panels: list[QWidget] = []
-        row = self._row = QHBoxLayout(self.ground)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        row.addWidget(self.sidebar)
-        row.addWidget(page, 1)
+        self._row = fill(QHBoxLayout(self.ground), self.sidebar, (page, 1), gap=0)
         self.setCentralWidget(self.ground)
         self._scrim = Scrim(self.ground, self.commands.actions["sidebar"])
 
     def _lower_part(self) -> QHBoxLayout:
-        stack = QVBoxLayout()
-        stack.setSpacing(SIZES.gap)
         lines = (self.notice, self.chat_model, self.consent, self.tool_question)
-        for widget in (*lines, self.composer, self.status):
-            stack.addWidget(widget)
         self._column = QWidget()
-        self._column.setLayout(stack)
-        stack.setContentsMargins(0, SIZES.gap, 0, 0)
+        margins = (0, SIZES.gap, 0, 0)
+        fill(QVBoxLayout(self._column), *lines, self.composer, self.status, gap=SIZES.gap, margins=margins)
         self._column.setMaximumWidth(SIZES.column)
-        row = QHBoxLayout()
-        row.setContentsMargins(SIZES.gap_xl, 0, SIZES.gap_xl, 0)
-        row.addStretch(0)
-        row.addWidget(self._column, 1)
-        row.addStretch(0)
-        return row
+        margins = (SIZES.gap_xl, 0, SIZES.gap_xl, 0)
+        return fill(QHBoxLayout(), (None, 0), (self._column, 1), (None, 0), margins=margins)
 
     def add_panel(self, panel: QWidget) -> None:
         """Add a panel at the right of the page."""

@@ -26,6 +26,7 @@ from shiboken6 import isValid
 from app.commands.commands import BY_NAME, OF_FOCUS, CommandSet, keys_of
 from app.commands.related_words import related_words
 from app.look.live import Live, without_mnemonic
+from app.look.sheet import fill
 from app.look.theme import SIZES, font_of, theme
 from app.words import tr
 
@@ -153,10 +154,7 @@ class Palette(Live, QFrame):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the line keeps the focus
         self.list.itemClicked.connect(self._choose)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap, SIZES.gap, SIZES.gap, SIZES.gap)
-        layout.addWidget(self.line)
-        layout.addWidget(self.list)
+        fill(QVBoxLayout(self), self.line, self.list, margins=(SIZES.gap, SIZES.gap, SIZES.gap, SIZES.gap))
         parent.installEventFilter(self)
         self.apply_look()
         self.hide()

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.look.live import Live
-from app.look.sheet import Button, label
+from app.look.sheet import Button, fill, label
 from app.look.theme import SIZES
 from app.words import tr
 
@@ -27,12 +27,7 @@ class ChatModelLine(Live, QWidget):
         self.text = label("progressText", self)
         self.text.setWordWrap(False)
         self.button = Button(self, "", self.switch_requested.emit, "quiet")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(SIZES.gap, 0, SIZES.gap, 0)
-        row.setSpacing(0)
-        row.addWidget(self.text)
-        row.addWidget(self.button)
-        row.addStretch(1)
+        fill(QHBoxLayout(self), self.text, self.button, None, gap=0, margins=(SIZES.gap, 0, SIZES.gap, 0))
         self.apply_look()
         self.hide()
 

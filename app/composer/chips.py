@@ -21,7 +21,7 @@ from app.commands.commands import keys_in
 from app.composer.picture_view import show_picture, thumbnail_of
 from app.look.flow import Flow
 from app.look.live import Live, LiveAction
-from app.look.sheet import Button, label
+from app.look.sheet import Button, fill, label
 from app.look.theme import SIZES, code_font, icon, theme
 from app.markdown.guard import displayable_address
 from app.state.draft import DraftFile
@@ -49,12 +49,9 @@ class ChipFrame(Live, QFrame):
         self.close_button.setDefaultAction(self.remove)
         self.close_button.setVisible(removable)
         self._removable = removable
-        self.row = row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, SIZES.gap_s if removable else 0, 0)
-        row.setSpacing(0)
-        row.addWidget(self.face)
         # Aligned, because a layout is otherwise no higher than its lowest button of a fixed height.
-        row.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignVCenter)
+        closing, margins = (self.close_button, Qt.AlignmentFlag.AlignVCenter), (0, 0, SIZES.gap_s * removable, 0)
+        self.row = fill(QHBoxLayout(self), self.face, closing, gap=0, margins=margins)
 
 
 class Chip(ChipFrame):
@@ -194,10 +191,8 @@ class AttachmentText(Live, QDialog):
         self.text = QPlainTextEdit(self)
         self.text.setReadOnly(True)
         self.text.setUndoRedoEnabled(False)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap_l, SIZES.gap_l, SIZES.gap_l, SIZES.gap_l)
-        for widget in (self.title, self.about, self.text):
-            layout.addWidget(widget)
+        margins = (SIZES.gap_l, SIZES.gap_l, SIZES.gap_l, SIZES.gap_l)
+        fill(QVBoxLayout(self), self.title, self.about, self.text, margins=margins)
         self.resize(SIZES.dialog, SIZES.dialog_height)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._fill)

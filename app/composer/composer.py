@@ -28,6 +28,7 @@ from app.composer.switch_button import COLLECTIONS, TOOLS, SwitchButton
 from app.composer.think_button import ThinkButton
 from app.composer.tray import Tray
 from app.look.live import Live
+from app.look.sheet import fill
 from app.look.theme import SIZES, icon, theme
 from app.state.conversation import Conversation
 from app.state.dictation import spaced
@@ -185,24 +186,15 @@ class Composer(Live, QFrame):
         self.dictate_button = ActionButton(commands.actions["dictate"], self)
         self.dictate_button.setObjectName("dictate")
         self.button = SendButton(self)
-        row = QHBoxLayout()
-        row.setSpacing(SIZES.gap)
-        row.addWidget(self.attach_button, 0, Qt.AlignmentFlag.AlignBottom)
-        row.addWidget(self.collections_button, 0, Qt.AlignmentFlag.AlignBottom)
-        row.addWidget(self.tools_button, 0, Qt.AlignmentFlag.AlignBottom)
-        row.addWidget(self.think_button, 0, Qt.AlignmentFlag.AlignBottom)
-        row.addWidget(self.text, 1, Qt.AlignmentFlag.AlignVCenter)
-        row.addWidget(self.dictate_button, 0, Qt.AlignmentFlag.AlignBottom)
-        row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap, SIZES.gap, SIZES.gap, SIZES.gap)
-        layout.setSpacing(4)
-        layout.addWidget(self.progress)
-        layout.addWidget(self.queued)
-        layout.addWidget(self.tray)
-        layout.addWidget(self.offers)
-        layout.addWidget(self.dictation)
-        layout.addLayout(row)
+        before = (self.attach_button, self.collections_button, self.tools_button, self.think_button)
+        left, right = (
+            [(each, Qt.AlignmentFlag.AlignBottom) for each in part]
+            for part in (before, (self.dictate_button, self.button))
+        )
+        row = fill(QHBoxLayout(), *left, (self.text, 1), *right, gap=SIZES.gap)
+        row.setAlignment(self.text, Qt.AlignmentFlag.AlignVCenter)
+        parts = (self.progress, self.queued, self.tray, self.offers, self.dictation, row)
+        fill(QVBoxLayout(self), *parts, gap=4, margins=(SIZES.gap, SIZES.gap, SIZES.gap, SIZES.gap))
         self.text.submitted.connect(self.submit)
         self.text.pressed_beyond.connect(self._recall)
         self.text.textChanged.connect(self._update_button)
@@ -361,9 +353,7 @@ class DropHint(Live, QFrame):
         self.words = QLabel(self)
         self.words.setObjectName("dropWords")
         self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap_xl, SIZES.gap_xl, SIZES.gap_xl, SIZES.gap_xl)
-        layout.addWidget(self.words)
+        fill(QVBoxLayout(self), self.words, margins=(SIZES.gap_xl, SIZES.gap_xl, SIZES.gap_xl, SIZES.gap_xl))
         window.setAcceptDrops(True)
         window.installEventFilter(self)
         self.apply_look()

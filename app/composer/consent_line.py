@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
-from app.look.sheet import Button, label
+from app.look.sheet import Button, fill, label
 from app.look.speech import announce
 from app.look.theme import SIZES
 from app.words import mark, tr
@@ -24,12 +24,9 @@ class ConsentLine(QFrame):
         self.text = label("noticeText", self)
         self.refuse_button = Button(self, mark("Do not send"), self.refused.emit, "quiet")
         self.agree_button = Button(self, mark("Send"), self.agreed.emit)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap)
-        row.setSpacing(SIZES.gap)
-        row.addWidget(self.text, 1)
-        for button in (self.refuse_button, self.agree_button):
-            row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+        buttons = [(each, Qt.AlignmentFlag.AlignVCenter) for each in (self.refuse_button, self.agree_button)]
+        margins = (SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap)
+        fill(QHBoxLayout(self), (self.text, 1), *buttons, gap=SIZES.gap, margins=margins)
         self.hide()
 
     def ask(self, host: str, project: str = "", facts: bool = False) -> None:

@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from app.look.live import Live
-from app.look.sheet import Button, label
+from app.look.sheet import Button, fill, label
 from app.look.speech import announce
 from app.look.theme import SIZES, theme
 from app.state.dictation import Dictation
@@ -56,14 +56,9 @@ class DictationLine(Live, QWidget):
         self.text, self.time = label("progressText", self), label("progressText", self)
         self.cancel = Button(self, mark("Discard"), self.cancelled.emit, "quiet")
         self.finish = Button(self, mark("Insert text"), self.finished.emit)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(SIZES.gap_s, 0, 0, 0)
-        row.setSpacing(SIZES.gap)
-        for widget in (self.meter, self.time):
-            row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
-        row.addWidget(self.text, 1)
-        for button in (self.cancel, self.finish):
-            row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        shown, buttons = ((self.meter, middle), (self.time, middle)), ((self.cancel, middle), (self.finish, middle))
+        fill(QHBoxLayout(self), *shown, (self.text, 1), *buttons, gap=SIZES.gap, margins=(SIZES.gap_s, 0, 0, 0))
         self.apply_look()
         self.hide()
 

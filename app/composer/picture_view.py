@@ -7,6 +7,7 @@ from PySide6.QtGui import QImage, QImageReader, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from app.look.live import Live
+from app.look.sheet import fill
 from app.look.theme import SIZES
 from app.words import tr
 from engine.protocol.requests import Picture
@@ -68,9 +69,7 @@ class PictureWindow(Live, QDialog):
         self._name = name
         self.canvas = Canvas(image_of(picture), self)
         self._pixels = f"{picture.width:,} × {picture.height:,}"
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap, SIZES.gap, SIZES.gap, SIZES.gap)
-        layout.addWidget(self.canvas)
+        fill(QVBoxLayout(self), self.canvas, margins=(SIZES.gap, SIZES.gap, SIZES.gap, SIZES.gap))
         largest = parent.window().size()
         wanted = self.canvas.sizeHint() + QSize(2 * SIZES.gap, 2 * SIZES.gap)
         self.resize(wanted.boundedTo(largest).expandedTo(QSize(SIZES.chip, SIZES.chip)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from app.look.sheet import Button, label
+from app.look.sheet import Button, fill, label
 from app.look.theme import SIZES
 from app.state.draft import Unsent
 from app.words import mark, tr
@@ -27,15 +27,10 @@ class QueuedMessage(QFrame):
         self.text, self.state = label("queuedText", self), label("progressText", self)
         self.edit = Button(self, mark("Edit"), self.edited.emit, "quiet")
         self.remove = Button(self, mark("Remove"), self.removed.emit, "quiet")
-        words = QVBoxLayout()
-        words.setSpacing(0)
-        words.addWidget(self.text)
-        words.addWidget(self.state)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(SIZES.gap, SIZES.gap_s, SIZES.gap_s, SIZES.gap_s)
-        row.addLayout(words, 1)
-        for button in (self.edit, self.remove):
-            row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+        words = fill(QVBoxLayout(), self.text, self.state, gap=0)
+        buttons = [(each, Qt.AlignmentFlag.AlignVCenter) for each in (self.edit, self.remove)]
+        margins = (SIZES.gap, SIZES.gap_s, SIZES.gap_s, SIZES.gap_s)
+        fill(QHBoxLayout(self), (words, 1), *buttons, margins=margins)
         self.hide()
 
     def show_message(self, message: Unsent, answering: bool) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QListWidget, QListWidgetItem
 from app.commands.palette import ENTRY, EntryPainter, PaletteEntry
 from app.composer.prompt_editor import PromptEditor
 from app.look.live import Live
+from app.look.sheet import fill
 from app.look.speech import announce
 from app.look.theme import SIZES
 from app.words import tr, tr_n
@@ -44,9 +45,7 @@ class SnippetPopup(Live, QFrame):
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.itemClicked.connect(self._choose)
         self.list.currentItemChanged.connect(self._say_current)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SIZES.gap_s, SIZES.gap_s, SIZES.gap_s, SIZES.gap_s)
-        layout.addWidget(self.list)
+        fill(QVBoxLayout(self), self.list, margins=(SIZES.gap_s, SIZES.gap_s, SIZES.gap_s, SIZES.gap_s))
         editor.textChanged.connect(self._text_changed)
         editor.installEventFilter(self)
         host.installEventFilter(self)

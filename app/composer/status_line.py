@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from app.commands.commands import CommandSet
 from app.look.live import Live
+from app.look.sheet import fill
 from app.look.theme import SIZES, icon, theme
 from app.settings.schema import choice_words
 from app.state.engine_state import CompileProgress, EngineState
@@ -98,13 +99,8 @@ class StatusLine(Live, QWidget):
         self._download_words: Callable[[], tuple[str, str]] = lambda: ("", "")
         self.context = Gauge(self)
         self._chat = ""
-        row = QHBoxLayout(self)
-        row.setContentsMargins(SIZES.gap, 0, SIZES.gap, SIZES.gap)
-        row.setSpacing(0)
-        row.addWidget(self.model)
-        row.addStretch(1)
-        for part in (self.preparing, self.download, self.power, self.context, self.speed, self.memory):
-            row.addWidget(part)
+        right = (self.preparing, self.download, self.power, self.context, self.speed, self.memory)
+        fill(QHBoxLayout(self), self.model, None, *right, gap=0, margins=(SIZES.gap, 0, SIZES.gap, SIZES.gap))
         self._engine = EngineState()
         self._models: list[Path] = []
         self._about_model: Callable[[Path], str] = lambda _path: ""

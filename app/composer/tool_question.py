@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.look.flow import Flow
-from app.look.sheet import Button, label
+from app.look.sheet import Button, fill, label
 from app.look.speech import announce
 from app.look.theme import SIZES
 from app.tools.rounds import Question
@@ -56,13 +56,9 @@ class ToolQuestion(QFrame):
         }
         row = Flow(self, right=True)
         row.set_widgets(self.buttons.values())
-        column = QVBoxLayout(self)
-        column.setContentsMargins(SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap)
-        column.setSpacing(SIZES.gap)
-        for part in (self.text, self.arguments, row):
-            column.addWidget(part)
-        self._guard = QTimer(self)
-        self._guard.setSingleShot(True)
+        margins = (SIZES.gap_m, SIZES.gap, SIZES.gap, SIZES.gap)
+        fill(QVBoxLayout(self), self.text, self.arguments, row, gap=SIZES.gap, margins=margins)
+        self._guard = QTimer(self, singleShot=True)
         self._guard.timeout.connect(self._allow)
         self.hide()
 

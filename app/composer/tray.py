@@ -11,7 +11,7 @@ from app.attachments.fitting import HEADING
 from app.composer.chips import Chip
 from app.look.flow import Flow
 from app.look.live import Live
-from app.look.sheet import Button, label
+from app.look.sheet import Button, fill, label
 from app.look.theme import SIZES
 from app.state.draft import DraftFile, MessageDraft
 from app.words import mark, tr, tr_n
@@ -42,11 +42,7 @@ class Tray(Live, QWidget):
         self.question = label("trayQuestion", self)
         self.choices = Flow(self)
         self._draft = MessageDraft()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SIZES.gap_s)
-        for widget in (self.chips, self.question, self.choices):
-            layout.addWidget(widget)
+        fill(QVBoxLayout(self), self.chips, self.question, self.choices, gap=SIZES.gap_s)
         self.apply_look()
         self.hide()
 

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.look.live import Live
+from app.look.sheet import fill
 from app.look.theme import SIZES, font_of, theme
 
 COLOURS = ("accent", "number", "keyword", "string")  # of the lines, in their order
@@ -119,9 +120,7 @@ class Plot(Live, QWidget):
         self._shown: object = None
         self._top = 0.0
         self._legend: Any = self.plot.addLegend(offset=self.LEGEND)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.plot)
+        fill(QVBoxLayout(self), self.plot)
         self.apply_look()
 
     def show_lines(self, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:

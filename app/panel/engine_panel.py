@@ -8,11 +8,11 @@ import time
 from itertools import cycle
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from app.commands.commands import CommandSet, with_keys
 from app.look.live import Live
-from app.look.sheet import Label, label
+from app.look.sheet import Label, fill, label
 from app.look.theme import SIZES, icon, theme
 from app.panel.charts import BarSegment, CostPlot, Plot, StackedBar
 from app.panel.monitor_samples import CacheMap, MemoryParts, MonitorSamples
@@ -202,11 +202,8 @@ class EnginePanel(Live, QFrame):
     def _build(self) -> None:
         inner = QWidget()
         inner.setObjectName("engineRows")
-        rows = QVBoxLayout(inner)
-        rows.setContentsMargins(SIZES.gap_l, SIZES.gap, SIZES.gap_l, SIZES.gap_l)
-        rows.setSpacing(SIZES.gap)
         self._steps_place, self._costs_place = QVBoxLayout(), QVBoxLayout()
-        for part in (
+        parts = (
             label("engineHeading", inner, lambda: tr("Memory")),
             label("engineText", inner, lambda: tr("Planned for a full context")),
             self.planned,
@@ -224,27 +221,17 @@ class EnginePanel(Live, QFrame):
             self._costs_place,
             label("engineHeading", inner, lambda: tr("Time saved")),
             self.saved,
-        ):
-            if isinstance(part, QLayout):
-                rows.addLayout(part)
-            else:
-                rows.addWidget(part)
-        rows.addStretch(1)
+        )
+        margins = (SIZES.gap_l, SIZES.gap, SIZES.gap_l, SIZES.gap_l)
+        fill(QVBoxLayout(inner), *parts, None, gap=SIZES.gap, margins=margins)
         area = self._area = QScrollArea()
         area.setObjectName("engineArea")
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(inner)
-        top = QHBoxLayout()
-        top.setContentsMargins(SIZES.gap_l, SIZES.gap, SIZES.gap, 0)
-        top.addWidget(self.title, 1)
-        top.addWidget(self.close_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(1, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(top)
-        layout.addWidget(area, 1)
-        layout.addWidget(self.elsewhere, 1)
+        margins = (SIZES.gap_l, SIZES.gap, SIZES.gap, 0)
+        top = fill(QHBoxLayout(), (self.title, 1), self.close_button, margins=margins)
+        fill(QVBoxLayout(self), top, (area, 1), (self.elsewhere, 1), gap=0, margins=(1, 0, 0, 0))
         self.elsewhere.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.elsewhere.setContentsMargins(SIZES.gap_l, SIZES.gap, SIZES.gap_l, SIZES.gap)
         self.elsewhere.hide()

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from app.commands.commands import ActionButton, CommandSet, with_keys
 from app.look.live import Live, LiveAction
-from app.look.sheet import label
+from app.look.sheet import fill, label
 from app.look.theme import SIZES, icon, theme
 from app.sidebar.chat_list import ChatList
 from app.sidebar.chat_rows import Row
@@ -33,10 +33,7 @@ class TaskLine(QWidget):
         super().__init__(parent)
         self.text = label("aside", self)
         self.stop = ActionButton(LiveAction(self, mark("Stop"), "close"), self)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(SIZES.gap_s, 0, 0, 0)
-        row.addWidget(self.text, 1)
-        row.addWidget(self.stop)
+        fill(QHBoxLayout(self), (self.text, 1), self.stop, margins=(SIZES.gap_s, 0, 0, 0))
         self.hide()
 
     def show_text(self, sentence: str) -> None:
@@ -169,18 +166,7 @@ class Sidebar(Live, QFrame):
             self._stack.addWidget(page)
         for message in (self.empty, self.nothing):
             message.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SIZES.gap, 1, SIZES.gap)
-        layout.setSpacing(SIZES.gap)
-        top = QVBoxLayout()
-        top.setContentsMargins(SIZES.gap, 0, SIZES.gap, 0)
-        top.setSpacing(SIZES.gap)
-        top.addWidget(self.new_button)
-        top.addWidget(self.field)
-        foot = QVBoxLayout()
-        foot.setContentsMargins(SIZES.gap, 0, SIZES.gap, 0)
-        foot.addWidget(self.bin_button, 0, Qt.AlignmentFlag.AlignLeft)
-        foot.addWidget(self.task)
-        layout.addLayout(top)
-        layout.addLayout(self._stack)
-        layout.addLayout(foot)
+        margins = (SIZES.gap, 0, SIZES.gap, 0)
+        top = fill(QVBoxLayout(), self.new_button, self.field, gap=SIZES.gap, margins=margins)
+        foot = fill(QVBoxLayout(), (self.bin_button, Qt.AlignmentFlag.AlignLeft), self.task, margins=margins)
+        fill(QVBoxLayout(self), top, self._stack, foot, gap=SIZES.gap, margins=(0, SIZES.gap, 1, SIZES.gap))
