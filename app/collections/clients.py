@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.collections import INDEX_FILES, INDEX_NAME, SEARCH_INDEX
 from app.collections.messages import Answer, Begin, Damaged, FolderProgress, Question, Rest, Survey, Surveyed
-from app.services.json_line_process import JsonLineProcess
+from app.services.json_line_process import JsonLineProcess, decoded
 from app.services.timers import Debounce
 from common.files import make_private_folder
 from common.process_end import ProcessEnd
@@ -65,12 +65,7 @@ class IndexProcess(QObject):
         self._process.close()
 
     def _receive(self, lines: list[bytes]) -> None:
-        for line in lines:
-            try:
-                told = msgspec.json.decode(line, type=FolderProgress | Damaged)
-            except msgspec.MsgspecError:
-                log.warning("a line of %d bytes from the indexing process was not understood", len(line))
-                continue
+        for told in decoded(lines, FolderProgress | Damaged):
             if isinstance(told, FolderProgress):
                 self.progressed.emit(told)
             else:
@@ -141,12 +136,7 @@ class SearchProcess(QObject):
         self._process.send(make(number))
 
     def _receive(self, lines: list[bytes]) -> None:
-        for line in lines:
-            try:
-                reply = msgspec.json.decode(line, type=Answer | Surveyed)
-            except msgspec.MsgspecError:
-                log.warning("a line of %d bytes from the searching process was not understood", len(line))
-                continue
+        for reply in decoded(lines, Answer | Surveyed):
             if done := self._waiting.pop(reply.id, None):
                 done(reply)
         if not self._waiting:

@@ -6,14 +6,12 @@ import logging
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
 
-import msgspec
 from PySide6.QtCore import QObject, QTimer
 
 from app.events import Event
 from app.services import RECORD_SOUND
-from app.services.json_line_process import JsonLineProcess
+from app.services.json_line_process import JsonLineProcess, decoded
 from app.services.microphone import Sound
 from common.engine_program import engine_command
 from common.paths import path_text
@@ -25,7 +23,6 @@ from models.speech import SpeechModel
 log = logging.getLogger(__name__)
 LIBRARIES = ("miniaudio", "pywhispercpp")
 PATIENCE_MS = 3_000  # for a recorder that was asked to end
-Line = TypeVar("Line", Sound, Recognised)
 
 
 def can_dictate() -> bool:
@@ -79,10 +76,7 @@ class DictationProcesses(QObject):
         self._recogniser.close()
 
     def _hear(self, lines: list[bytes]) -> None:
-        for line in lines:
-            sound = _decoded(line, Sound)
-            if sound is None:
-                continue
+        for sound in decoded(lines, Sound):
             if sound.problem is not None:
                 self._recorder.close()
                 self.recorder_ended.emit(sound.problem, sound.detail)
@@ -97,10 +91,7 @@ class DictationProcesses(QObject):
         self.recorder_ended.emit(problem, "" if problem is None else f"{end}\n{end.output}".strip())
 
     def _read(self, lines: list[bytes]) -> None:
-        for line in lines:
-            answer = _decoded(line, Recognised)
-            if answer is None:
-                continue
+        for answer in decoded(lines, Recognised):
             if answer.problem is not None:
                 self._recogniser.close()
                 self.recogniser_ended.emit(answer.problem, answer.detail)
@@ -110,11 +101,3 @@ class DictationProcesses(QObject):
 
     def _recogniser_gone(self, end: ProcessEnd) -> None:
         self.recogniser_ended.emit(Sentence.of("dictation.recogniser"), f"{end}\n{end.output}".strip())
-
-
-def _decoded(line: bytes, kind: type[Line]) -> Line | None:
-    try:
-        return msgspec.json.decode(line, type=kind)
-    except msgspec.MsgspecError as error:
-        log.warning("a line of %d bytes of a dictation was ignored: %s", len(line), error)
-        return None

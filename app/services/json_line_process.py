@@ -12,9 +12,9 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import psutil
@@ -175,6 +175,15 @@ class JsonLineProcess(QObject):
         if process is not None:
             process.deleteLater()
             self._ended(end)
+
+
+def decoded(lines: Iterable[bytes], kind: Any) -> Iterator[Any]:
+    """Yield the messages in the lines, decoded as `kind`; a line of another form is logged and left out."""
+    for line in lines:
+        try:
+            yield msgspec.json.decode(line, type=kind)
+        except msgspec.MsgspecError as error:
+            log.warning("a line of %d bytes from a process was not understood: %s", len(line), type(error).__name__)
 
 
 class LineBuffer:
