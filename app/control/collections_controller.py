@@ -15,7 +15,7 @@ from app.control.indexing_controller import IndexingController
 from app.control.retriever import TOPIC, Retriever
 from app.dialogs.collections_dialog import CollectionRow, CollectionsDialog
 from app.look.menus import open_above
-from app.look.sheet import OneDialog
+from app.look.sheet import HasDialog, OneDialog
 from app.state.collections import Collections
 from app.state.conversation import Conversation
 from app.state.open_chats import OpenChats
@@ -31,7 +31,7 @@ UNSAVED_COLLECTIONS = "unsaved collections"  # topic of problems with storing th
 MOST_NAMED = 20  # files that cannot be read, in the dialog's note
 
 
-class CollectionsController(QObject):
+class CollectionsController(QObject, HasDialog[CollectionsDialog]):
     """Controller of the commands `collections` and `use_collections`."""
 
     def __init__(
@@ -76,11 +76,6 @@ class CollectionsController(QObject):
             lambda: tr(MADE_ANEW), kind="problem", topic=TOPIC, holds=lambda: not self._collections.indexed
         )
 
-    @property
-    def dialog(self) -> CollectionsDialog | None:
-        """The open dialog."""
-        return self._dialog.open
-
     # --- the switch beside the message --------------------------------------------------------------------------------
 
     def choose(self) -> None:
@@ -118,13 +113,13 @@ class CollectionsController(QObject):
     # --- the dialog ---------------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        was_open = self._dialog.open is not None
-        dialog = self._dialog.show(lambda: CollectionsDialog(self._window))
-        if not was_open:
-            dialog.folder_requested.connect(lambda: self._ask_for_folder(""))
-            dialog.action_requested.connect(self._do)
-            dialog.undo_requested.connect(self._undo)
-            self._show_rows()
+        self._dialog.show(lambda: CollectionsDialog(self._window), self._connect)
+
+    def _connect(self, dialog: CollectionsDialog) -> None:
+        dialog.folder_requested.connect(lambda: self._ask_for_folder(""))
+        dialog.action_requested.connect(self._do)
+        dialog.undo_requested.connect(self._undo)
+        self._show_rows()
 
     def offer(self, folder: Path) -> None:
         """Offer to make a collection of a folder that the user dropped on the window."""

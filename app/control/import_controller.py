@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from app.control.import_export_controller import ImportExportController
 from app.dialogs.import_dialog import ImportDialog
-from app.look.sheet import OneDialog
+from app.look.sheet import HasDialog, OneDialog
 from app.services.background import Background
 from app.store.importing import Choice, Preview, preview
 from app.store.readers.neutral import ENDINGS
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 PROGRESS_EVERY_MS = 200
 
 
-class ImportController(QObject):
+class ImportController(QObject, HasDialog[ImportDialog]):
     """Controller of the import dialog; `import_export` does what the dialog asks for."""
 
     def __init__(
@@ -48,17 +48,11 @@ class ImportController(QObject):
         self._stop_looking()
         self._background.wait()
 
-    @property
-    def dialog(self) -> ImportDialog | None:
-        """The open dialog."""
-        return self._dialog.open
-
     def open(self) -> None:
         """Show the dialog and look for chats."""
-        was_open = self._dialog.open is not None
-        dialog = self._dialog.show(lambda: ImportDialog(self._window))
-        if was_open:
-            return
+        self._dialog.show(lambda: ImportDialog(self._window), self._connect)
+
+    def _connect(self, dialog: ImportDialog) -> None:
         dialog.file_requested.connect(self._ask_for_file)
         dialog.import_requested.connect(self._import_export.import_choices)
         self._look(self._sources, chosen=False)

@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import QObject
 
 from app.dialogs.memory_dialog import SETTING, FactLine, MemoryDialog
-from app.look.sheet import OneDialog
+from app.look.sheet import HasDialog, OneDialog
 from app.services.timers import Debounce
 from app.settings.settings import Settings
 from app.state.conversation import Conversation
@@ -28,7 +28,7 @@ TOPIC = "memory"
 WHOLE = ("end", "stop", "length")  # ends of an answer after which facts are asked for
 
 
-class MemoryController(QObject):
+class MemoryController(QObject, HasDialog[MemoryDialog]):
     """Controller of the setting `window.memory` and of the command `memory`."""
 
     def __init__(
@@ -47,11 +47,6 @@ class MemoryController(QObject):
         self.memory.changed.connect(self._show)
         open_chats.projects.changed.connect(lambda _folder_id: self._show())
         settings.changed.connect(self._show)
-
-    @property
-    def dialog(self) -> MemoryDialog | None:
-        """The open dialog."""
-        return self._dialog.open
 
     # --- asking the model ---------------------------------------------------------------------------------------------
 
@@ -107,11 +102,7 @@ class MemoryController(QObject):
     # --- the dialog ---------------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        was_open = self.dialog is not None
-        dialog = self._dialog.show(lambda: MemoryDialog(self._window))
-        if not was_open:
-            self._connect(dialog)
-            self._show()
+        self._dialog.show(lambda: MemoryDialog(self._window), self._connect)
         self._window.notice.solve(TOPIC)
 
     def _connect(self, dialog: MemoryDialog) -> None:
@@ -123,6 +114,7 @@ class MemoryController(QObject):
         dialog.added.connect(lambda text: self._guarded(lambda: memory.approve("", text, None)))
         dialog.undo_requested.connect(lambda: self._guarded(self._undo))
         dialog.setting_changed.connect(self._change_setting)
+        self._show()
 
     def _closed(self) -> None:
         self._forgotten = None

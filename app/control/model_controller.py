@@ -20,7 +20,7 @@ from app.dialogs.model_list import ModelList
 from app.dialogs.model_options import ModelOptions
 from app.dialogs.models_dialog import ModelsDialog
 from app.file_dialogs import Mode
-from app.look.sheet import OneDialog
+from app.look.sheet import HasDialog, OneDialog
 from app.model_fit import PlanEffects, writing_speed
 from app.services.planner import Planner, question
 from app.services.timers import Throttle
@@ -53,7 +53,7 @@ ASKED_FROM = 10**9  # bytes; smaller downloads begin at once
 FREED_PARTS = ("weights_repacked", "weights_read", "vocabulary")  # plan's parts that unloading surely frees
 
 
-class ModelController(QObject):
+class ModelController(QObject, HasDialog[ModelsDialog]):
     """Controller of the models; downloaded models are kept in a folder beside the file of `settings`.
 
     `listed` is emitted when `list` has changed; `failed` carries a Failure that no open dialog shows.
@@ -76,7 +76,7 @@ class ModelController(QObject):
         self.planner = Planner(self)
         self._window, self._settings, self._engine, self._store = window, settings, engine, open_chats.store
         self.switch = ModelSwitch(window.notice, open_chats, engine, self)
-        self._dialog: OneDialog[ModelsDialog] = OneDialog(self._dialog_closed)
+        self._dialog = OneDialog[ModelsDialog](self._dialog_closed)
         self._options: OneDialog[ModelOptions] = OneDialog(lambda: self._effects.forget())
         self._effects = PlanEffects(self.planner, self)
         self._options_question: Ask | None = None  # the question about the model whose options are open
@@ -108,11 +108,6 @@ class ModelController(QObject):
         self.servers.noted.connect(self._show_note)
         self._window.status.chosen.connect(self.use)
         self._engine.active_changed.connect(self._remember_answering)
-
-    @property
-    def dialog(self) -> ModelsDialog | None:
-        """The models' dialog while it is open, else None."""
-        return self._dialog.open
 
     # --- the model in use ---------------------------------------------------------------------------------------------
 

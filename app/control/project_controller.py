@@ -15,7 +15,7 @@ from app.control.chat_list_controller import ChatListController
 from app.control.model_controller import ModelController
 from app.control.project_files import ProjectFiles, Reading
 from app.dialogs.project_dialog import Offered, ProjectDialog
-from app.look.sheet import OneDialog
+from app.look.sheet import HasDialog, OneDialog
 from app.settings.settings import Settings
 from app.state.collections import Collections
 from app.state.conversation import Conversation
@@ -39,7 +39,7 @@ TOO_LARGE = mark(
 )
 
 
-class ProjectController(QObject):
+class ProjectController(QObject, HasDialog[ProjectDialog]):
     """Controller of the commands `project` and `new_project_chat`, and of a folder's menu."""
 
     def __init__(  # noqa: PLR0913
@@ -66,11 +66,6 @@ class ProjectController(QObject):
     def close(self) -> None:
         self.files.close()
 
-    @property
-    def dialog(self) -> ProjectDialog | None:
-        """The open dialog."""
-        return self._dialog.open
-
     # --- commands -----------------------------------------------------------------------------------------------------
 
     def open_current(self) -> None:
@@ -83,11 +78,7 @@ class ProjectController(QObject):
 
     def open(self, folder_id: str) -> None:
         self._folder_id, self._removed = folder_id, []
-        was_open = self.dialog is not None
-        dialog = self._dialog.show(lambda: ProjectDialog(self._window))
-        if not was_open:
-            self._connect_dialog(dialog)
-            self._models.on_disk.scan()
+        dialog = self._dialog.show(lambda: ProjectDialog(self._window), self._connect_dialog)
         dialog.show_note("", can_undo=False)
         self._show()
         self._look(self._project)
@@ -282,6 +273,7 @@ class ProjectController(QObject):
         dialog.folder_requested.connect(self._ask_for_folder)
         dialog.collection_switched.connect(self._switch)
         dialog.model_chosen.connect(self._choose_model)
+        self._models.on_disk.scan()
 
     def _chat_opened(self, conversation: Conversation) -> None:
         self._look(conversation.project)

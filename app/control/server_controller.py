@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.control.server_keys import ServerKeys
 from app.dialogs.server_dialog import Entered, ServerDialog
-from app.look.sheet import OneDialog
+from app.look.sheet import HasDialog, OneDialog
 from app.services.key_storage import FILE, KeyPlace
 from app.services.server_probe import ServerProbe
 from app.settings.servers import SavedServer
@@ -24,7 +24,7 @@ from engine.protocol.requests import Server
 log = logging.getLogger(__name__)
 
 
-class ServerController(QObject):
+class ServerController(QObject, HasDialog[ServerDialog]):
     """Controller of the servers in the settings.
 
     Signals: `changed` carries the server that was stored, or the removed one without models; `noted` a text for the
@@ -37,13 +37,8 @@ class ServerController(QObject):
     def __init__(self, settings: Settings, keys: ServerKeys, parent: QObject) -> None:
         super().__init__(parent)
         self._settings, self._keys = settings, keys
-        self._dialog: OneDialog[ServerDialog] = OneDialog(lambda: self._probe.close())
+        self._dialog = OneDialog[ServerDialog](lambda: self._probe.close())
         self._probe = ServerProbe(self)
-
-    @property
-    def dialog(self) -> ServerDialog | None:
-        """The dialog of a server while it is open, else None."""
-        return self._dialog.open
 
     def open(self, parent: QWidget, url: str = "") -> None:
         """Open the dialog of the server with this address, or of a new one."""

@@ -10,7 +10,7 @@ from PySide6.QtGui import QDesktopServices
 
 from app.control.model_controller import ModelController
 from app.dialogs.settings_dialog import RECOMMENDED_FOR, SettingsDialog
-from app.look.sheet import OneDialog
+from app.look.sheet import HasDialog, OneDialog
 from app.model_fit import PlanEffects
 from app.services.timers import Debounce
 from app.settings.settings import Settings
@@ -27,7 +27,7 @@ TOPIC = "settings"  # of the notice about entries that cannot be used
 UNSAVED_SETTINGS = "unsaved settings"  # topic of problems with storing them
 
 
-class SettingsController(QObject):
+class SettingsController(QObject, HasDialog[SettingsDialog]):
     """Controller of the settings.
 
     Signals: `settled` comes when no setting has changed for `settled_ms`; `opened` carries a dialog that was created.
@@ -39,7 +39,7 @@ class SettingsController(QObject):
     def __init__(self, settings: Settings, window: Window, models: ModelController, settled_ms: int) -> None:
         super().__init__(window)
         self.settings = settings
-        self._dialog: OneDialog[SettingsDialog] = OneDialog(lambda: self._effects.forget())
+        self._dialog = OneDialog[SettingsDialog](lambda: self._effects.forget())
         self._window, self._notice, self._models = window, window.notice, models
         self._automatic_values: dict[str, str] = {}
         self._problems: tuple[Wrong, ...] = ()
@@ -49,18 +49,10 @@ class SettingsController(QObject):
         self._settling = Debounce(self.settled.emit, settled_ms, self)
         settings.changed.connect(self._settings_changed)
 
-    @property
-    def dialog(self) -> SettingsDialog | None:
-        """The settings dialog while it is open, else None."""
-        return self._dialog.open
-
     def open(self) -> SettingsDialog:
         """Show the settings dialog, or raise it if it is open, and return it."""
         self.settings.refresh()
-        before, dialog = self.dialog, self._dialog.show(self._create_dialog)
-        if dialog is not before:
-            self._plan()
-        return dialog
+        return self._dialog.show(self._create_dialog, lambda _dialog: self._plan())
 
     def use(self, name: str, value: str) -> None:
         """Give the setting this value, or show it in the dialog if there is none."""

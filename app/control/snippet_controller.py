@@ -19,7 +19,7 @@ from app.control.server_contents import ServerContents, ServerPrompt
 from app.dialogs.snippet_dialog import SnippetDialog
 from app.dialogs.snippet_form import SnippetForm
 from app.file_dialogs import Mode
-from app.look.sheet import OneDialog
+from app.look.sheet import HasDialog, OneDialog
 from app.state.placeholders import Variable, fill, variables_of
 from app.state.snippets import SHIPPED, Snippet, Snippets
 from app.store.snippet_json import SnippetEntry
@@ -34,25 +34,20 @@ DATE_FORMAT = mark("d MMMM yyyy")
 NEW_NAME, NEW_TEXT = mark("New snippet"), "{{clipboard}}"
 
 
-class SnippetController(QObject):
+class SnippetController(QObject, HasDialog[SnippetDialog]):
     """Controller of the snippets in the file `path`, and of the prompts of MCP servers, which stand below them."""
 
     def __init__(self, window: Window, path: Path, contents: ServerContents) -> None:
         super().__init__(window)
         self._window, self._contents = window, contents
         self.snippets = Snippets(path)
-        self._dialog: OneDialog[SnippetDialog] = OneDialog()
+        self._dialog = OneDialog[SnippetDialog]()
         self._form: OneDialog[SnippetForm] = OneDialog()
         self._before: tuple[SnippetEntry, ...] | None = None  # what "Undo" in the dialog returns to
         self._told = False  # that the file cannot be used
         self.popup = self.serve(window.composer.text, window.composer, window.ground)
         self.snippets.changed.connect(self._refill)
         window.commands.bind("snippets", self.open)
-
-    @property
-    def dialog(self) -> SnippetDialog | None:
-        """The dialog of all snippets while it is open."""
-        return self._dialog.open
 
     @property
     def form(self) -> SnippetForm | None:
@@ -163,10 +158,9 @@ class SnippetController(QObject):
 
     def open(self) -> None:
         """Show the dialog of all snippets."""
-        was_open = self.dialog is not None
-        dialog = self._dialog.show(lambda: SnippetDialog(self._window))
-        if was_open:
-            return
+        self._dialog.show(lambda: SnippetDialog(self._window), self._connect)
+
+    def _connect(self, dialog: SnippetDialog) -> None:
         self._before = None
         dialog.edited.connect(lambda *edit: self._do(partial(self.snippets.change, *edit)))
         dialog.add_requested.connect(self._add)

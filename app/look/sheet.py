@@ -267,16 +267,19 @@ class OneDialog(Generic[S]):
         self.open: S | None = None
         self._closed = closed
 
-    def show(self, make: Callable[[], S]) -> S:
-        """Raise the open dialog, or create one with `make`, and return it."""
-        if self.open is None:
-            self.open = make()
-            self.open.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            self.open.finished.connect(self._dialog_finished)
-        self.open.show()
-        self.open.raise_()
-        self.open.activateWindow()
-        return self.open
+    def show(self, make: Callable[[], S], made: Callable[[S], object] = lambda _dialog: None) -> S:
+        """Raise the open dialog, or create one with `make` and then call `made` with it; return the dialog."""
+        is_new = self.open is None
+        dialog = self.open = self.open or make()
+        if is_new:
+            dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            dialog.finished.connect(self._dialog_finished)
+        dialog.show()
+        dialog.raise_()
+        dialog.activateWindow()
+        if is_new:
+            made(dialog)
+        return dialog
 
     def close(self) -> None:
         if self.open is not None:
@@ -285,3 +288,14 @@ class OneDialog(Generic[S]):
     def _dialog_finished(self) -> None:
         self.open = None
         self._closed()
+
+
+class HasDialog(Generic[S]):
+    """A mixin of controllers with one dialog, which `_dialog` keeps."""
+
+    _dialog: OneDialog[S]
+
+    @property
+    def dialog(self) -> S | None:
+        """The dialog while it is open, else None."""
+        return self._dialog.open
