@@ -42,42 +42,24 @@ class _Shipped:
 
 # Short texts: a small model follows only one instruction well, and reads it before every chat.
 SHIPPED = (
-    _Shipped(
-        "built-in:translator",
-        mark("Translator"),
-        mark("Translate what the user writes into English. Answer with the translation only."),
-        0.2,
-        ("Translator", "翻译"),
-    ),
-    _Shipped(
-        "built-in:editor",
-        mark("Editor"),
-        mark("Correct spelling, grammar and style. Keep the language and the meaning. Answer with the new text only."),
-        0.3,
-        ("Editor", "编辑"),
-    ),
-    _Shipped(
-        "built-in:summarizer",
-        mark("Summarizer"),
-        mark("Summarize what the user writes in at most five short points, in its own language. Add nothing to it."),
-        0.3,
-        ("Summarizer", "摘要"),
-    ),
-    _Shipped(
-        "built-in:code-helper",
-        mark("Code helper"),
-        mark("You are a careful programmer. Answer with working code first, then explain it in a few sentences."),
-        0.2,
-        ("Code helper", "编程助手"),
-    ),
-    _Shipped(
-        "built-in:brainstormer",
-        mark("Brainstormer"),
-        mark("Answer with a list of ten different, surprising ideas, one line each."),
-        1.0,
-        ("Brainstormer", "头脑风暴"),
-    ),
-)
+    _Shipped("built-in:translator", mark("Translator"),
+             mark("Translate what the user writes into English. Answer with the translation only."),
+             0.2, ("Translator", "翻译")),
+    _Shipped("built-in:editor", mark("Editor"),
+             mark("Correct spelling, grammar and style. Keep the language and the meaning. Answer with the new text "
+                  "only."),
+             0.3, ("Editor", "编辑")),
+    _Shipped("built-in:summarizer", mark("Summarizer"),
+             mark("Summarize what the user writes in at most five short points, in its own language. Add nothing to "
+                  "it."),
+             0.3, ("Summarizer", "摘要")),
+    _Shipped("built-in:code-helper", mark("Code helper"),
+             mark("You are a careful programmer. Answer with working code first, then explain it in a few sentences."),
+             0.2, ("Code helper", "编程助手")),
+    _Shipped("built-in:brainstormer", mark("Brainstormer"),
+             mark("Answer with a list of ten different, surprising ideas, one line each."),
+             1.0, ("Brainstormer", "头脑风暴")),
+)  # fmt: skip
 FORMER = {name: persona for persona in SHIPPED for name in persona.former}
 
 

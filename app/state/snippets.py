@@ -35,32 +35,19 @@ class Snippet:
 
 # Short orders first, the text last: small models follow what they have read first, and long texts come at the end.
 SHIPPED = {
-    "translate": (
-        mark("Translate"),
-        mark("Translate this text into {{language=English}}. Answer with the translation only.\n\n{{selection}}"),
-    ),
-    "correct": (
-        mark("Correct my text"),
-        mark(
-            "Correct spelling, grammar and style of this text. Keep its language and its meaning. Answer with the "
-            "corrected text only.\n\n{{clipboard}}"
-        ),
-    ),
-    "summarize": (
-        mark("Summarize"),
-        mark("Summarize this text in at most five short points, in the language of the text.\n\n{{clipboard}}"),
-    ),
-    "explain": (
-        mark("Explain simply"),
-        mark("Explain {{what}} in simple words, with one example from everyday life."),
-    ),
-    "letter": (
-        mark("Write an e-mail"),
-        mark(
-            "Today is {{date}}. Write a short, friendly e-mail to {{recipient}}. What it must say: {{what it must say}}"
-        ),
-    ),
-}
+    "translate": (mark("Translate"), mark(
+        "Translate this text into {{language=English}}. Answer with the translation only.\n\n{{selection}}")),
+    "correct": (mark("Correct my text"), mark(
+        "Correct spelling, grammar and style of this text. Keep its language and its meaning. Answer with the "
+        "corrected text only.\n\n{{clipboard}}")),
+    "summarize": (mark("Summarize"), mark(
+        "Summarize this text in at most five short points, in the language of the text.\n\n{{clipboard}}")),
+    "explain": (mark("Explain simply"), mark(
+        "Explain {{what}} in simple words, with one example from everyday life.")),
+    "letter": (mark("Write an e-mail"), mark(
+        "Today is {{date}}. Write a short, friendly e-mail to {{recipient}}. What it must say: "
+        "{{what it must say}}")),
+}  # fmt: skip
 
 
 class Snippets:

@@ -45,72 +45,40 @@ class FileKind:
 
 def kinds(folders: Folders, cache: Path) -> tuple[FileKind, ...]:
     """Return all kinds of files in the order they are shown; `cache` is the folder for what can be computed again."""
+    data, logs = folders.data, folders.logs
     return (
-        FileKind(
-            "chats",
-            mark("Chats"),
-            mark("Messages, files, projects, personas and memory, and chats deleted in the last 30 days."),
-            folders.data,
-            ("library*.sqlite3*",),
-            mark("Delete all chats permanently? Projects, personas and memory are kept."),
-            plain=False,
-        ),
-        FileKind(
-            "saved",
-            mark("Cached context"),
-            mark("What models have already read of your chats, so that long chats open quickly."),
-            cache,
-            ("chats", f"{TEMPORARY}*"),
-            mark("Delete the cached context? Models will read your chats again."),
-        ),
-        FileKind(
-            "collections",
-            mark("Index of collections"),
-            mark("Texts and words of the documents in your collections. The documents stay where they are."),
-            folders.data,
-            ("collections",),
-            mark("Delete the index? It is made again while the computer is idle."),
-        ),
-        FileKind(
-            "models",
-            mark("Models"),
-            mark("Downloaded model files. Delete them in the Models window."),
-            folders.data,
-            ("models",),
-        ),
-        FileKind(
-            "measurements",
-            mark("Measurements"),
-            mark("The speed of this computer, results for each model, and details of model files."),
-            cache,
-            MEASURED,
-            mark("Delete the measurements? They are taken again while the computer is idle."),
-        ),
-        FileKind(
-            "logs",
-            mark("Logs"),
-            mark("Reports from the program. They contain nothing from your chats."),
-            folders.logs,
-            ("window.log*", "engine.log*"),  # no others, because the folder may be the user's own
-            mark("Delete the logs?"),
-        ),
-        FileKind(
-            "snippets",
-            mark("Prompt snippets"),
-            mark(
-                "Texts that you insert by typing / in a message. Delete them one by one under Edit → Prompt snippets…"
-            ),
-            folders.data,
-            ("snippets*.json",),
-        ),
-        FileKind(
-            "settings",
-            mark("Settings"),
-            mark("Your settings, the position of the window, and keys of servers where the system has no keyring."),
-            folders.data,
-            ("settings.toml", "window.ini", "server-keys.json"),
-        ),
-    )
+        FileKind("chats", mark("Chats"),
+                 mark("Messages, files, projects, personas and memory, and chats deleted in the last 30 days."),
+                 data, ("library*.sqlite3*",),
+                 mark("Delete all chats permanently? Projects, personas and memory are kept."), plain=False),
+        FileKind("saved", mark("Cached context"),
+                 mark("What models have already read of your chats, so that long chats open quickly."),
+                 cache, ("chats", f"{TEMPORARY}*"),
+                 mark("Delete the cached context? Models will read your chats again.")),
+        FileKind("collections", mark("Index of collections"),
+                 mark("Texts and words of the documents in your collections. The documents stay where they are."),
+                 data, ("collections",),
+                 mark("Delete the index? It is made again while the computer is idle.")),
+        FileKind("models", mark("Models"),
+                 mark("Downloaded model files. Delete them in the Models window."),
+                 data, ("models",)),
+        FileKind("measurements", mark("Measurements"),
+                 mark("The speed of this computer, results for each model, and details of model files."),
+                 cache, MEASURED,
+                 mark("Delete the measurements? They are taken again while the computer is idle.")),
+        FileKind("logs", mark("Logs"),
+                 mark("Reports from the program. They contain nothing from your chats."),
+                 logs, ("window.log*", "engine.log*"),  # no others, because the folder may be the user's own
+                 mark("Delete the logs?")),
+        FileKind("snippets", mark("Prompt snippets"),
+                 mark("Texts that you insert by typing / in a message. "
+                      "Delete them one by one under Edit → Prompt snippets…"),
+                 data, ("snippets*.json",)),
+        FileKind("settings", mark("Settings"),
+                 mark("Your settings, the position of the window, and keys of servers where the system has no "
+                      "keyring."),
+                 data, ("settings.toml", "window.ini", "server-keys.json")),
+    )  # fmt: skip
 
 
 def files_of(kind: FileKind) -> Iterator[Path]:
