@@ -174,7 +174,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     ),
     "choice.slower": "llama.cpp is used for this model: ik_llama.cpp is not faster on this computer.",
     # The engine: graphics processors and other devices that compute beside the processor.
-    "device.none": "No graphics processor was found: the processor computes.",
+    "device.none": "The processor computes: no graphics processor, or no Vulkan driver for one, was found.",
     "device.off": "The processor computes, as chosen.",
     "device.software": "The processor computes: {device} is the processor itself, so it would be slower.",
     "device.not_found": "The processor computes: no graphics processor has “{name}” in its name.",
@@ -195,7 +195,10 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     ),
     "device.untimed_prompts": "Prompts: {device}, which was not timed yet; writing: processor.",
     "device.untimed_layers": "{layers:,} of {of:,} layers: {device}, which was not timed yet.",
-    "device.no_loader": "The processor computes: this system has no Vulkan, or no driver for it.",
+    "device.library": "The processor computes: only llama.cpp can use a graphics processor, not {library}.",
+    "device.no_shapes": "The processor computes: it is not known how large the layers of this model are.",
+    "device.gone": "The processor computes: {device} is not there any more.",
+    "device.unknown": "A graphics processor",
     "device.wrong_numbers": "{device} is not used, because it computes wrong numbers. A new driver is tried again.",
     "device.hung": "{device} is not used, because its driver did not answer. A new driver is tried again.",
     "device.crashed": "{device} is not used, because its driver crashed. A new driver is tried again.",
@@ -256,6 +259,7 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "plan.more_context": "The model can use {trained:,} tokens of context; up to {fitting:,} tokens would fit.",
     "plan.no_more_context": "The model can use {trained:,} tokens of context; no more fits.",
     "plan.grows": "The KV cache starts small and grows with the chat; the numbers are for a full context.",
+    "plan.device": "Of the memory of {device}, {size:bytes} are taken.",
     "plan.without_draft": (
         "The draft model {name} was not loaded: with it, {size:bytes} would be needed for a context of {n_ctx:,} "
         "tokens."

@@ -15,8 +15,9 @@ from common.sentences import Sentence
 KVType = Literal["f16", "q8_0", "q4_0"]
 DEFAULT_KV_TYPE: KVType = "f16"  # assumed wherever nobody has chosen one
 # Names in `Verdict.parts` that people read as one; those of a draft model begin with "draft_".
-WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked")
-KV = ("kv", "kv_compressed", "snapshots", "checkpoints")
+# Those that begin with "device_" lie on a device that shares the computer's RAM.
+WEIGHTS = ("weights_mapped", "weights_read", "weights_repacked", "device_weights")
+KV = ("kv", "kv_compressed", "snapshots", "checkpoints", "device_kv")
 KEPT_CHATS = "kept_chats"
 OWN_DRAFTER = ("own_layers", "own_layers_cache")
 API = ("api", "grammars")
@@ -92,8 +93,9 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Question to the planner about the file at `path` or about `estimate`, with wishes for the plan.
 
     The planner decides every wish that is None or 'auto'. `backend` is one of the engine's names for its libraries,
-    `kv_mode` one of its KV methods. `freed_bytes`: memory that unloading the present model will free. `api`: whether
-    other programs use the engine. `computer`: another computer to plan an estimate for; None for this one.
+    `kv_mode` one of its KV methods, `device` what may compute beside the processor. `freed_bytes`: memory that
+    unloading the present model will free. `api`: whether other programs use the engine. `computer`: another computer to
+    plan an estimate for; None for this one.
     """
 
     id: int = 0
@@ -107,6 +109,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     draft: str | None = None
     backend: str | None = None
     flash_attention: Literal["auto", "on", "off"] = "auto"
+    device: str = "auto"
     kv_mode: str | None = None
     kv_share: float | None = None
     api: Literal["off", "on"] = "off"

@@ -18,6 +18,7 @@ from common.folders import cache_folder
 from common.power import PowerMode, PowerWatch
 from common.sentences import join_sentences
 from engine.base import BaseEngine
+from engine.costs.disk_reads import DiskReads
 from engine.generation.answer import Answer, AnswerOptions
 from engine.generation.constraint import AnswerConstraint, AnswerStart, GrammarCompiler, constraint_for, shown_pieces
 from engine.generation.harmony import reader_for
@@ -29,12 +30,14 @@ from engine.kv.kept import KeptChats
 from engine.kv.policy import PartialFixed, policy_for
 from engine.kv.saved import SavedChats
 from engine.loading.crash_mark import CrashWatch
+from engine.loading.device_choice import OFF, Decision
+from engine.loading.device_plan import LLAMA
 from engine.loading.embedder import check_answer, check_room, opened_embedder
 from engine.loading.from_disk import expect_from_disk
 from engine.loading.libraries import PACKAGES, installed
 from engine.loading.load import LoadedModel, load
 from engine.loading.options import LoadOptions
-from engine.loading.resolve import LoadEnvironment, resolve
+from engine.loading.resolve import LoadEnvironment, LoadPlan, resolve
 from engine.machine import library_version, resident_bytes
 from engine.protocol.events import (
     Counted,
@@ -136,11 +139,35 @@ class Engine(BaseEngine):
                 sentence = expected.sentence(title_of(plan.header.path))
                 expect(SpeedExpected(request.id, sentence, expected.speed.decode, expected.is_slow))
                 reads = expected.reads
-            self._model = load(plan, self._saved, self.stop, progress, reads)
+            self._model = self._load_plan(plan, environment, progress, reads)
         except BaseException:
             self._crashes.watch(self._model.plan.choice.mark if self._model else None)
             raise
         return Loaded(request.id, self._model.info, time.perf_counter() - started)
+
+    def _load_plan(
+        self,
+        plan: LoadPlan,
+        environment: LoadEnvironment,
+        progress: Callable[[float], None],
+        reads: DiskReads | None,
+    ) -> LoadedModel:
+        """Load the model as planned, or with llama.cpp on the processor if its device fails. Raises Failure, Stopped.
+
+        This process has imported llama.cpp, so that ik_llama.cpp would need another one, which would fail in the same
+        way.
+        """
+        try:
+            return load(plan, self._saved, self.stop, progress, reads)
+        except Failure as failure:
+            if plan.placement.device is None:
+                raise
+            log.warning("%s computes nothing: %s", plan.decision.device, failure.log_text)
+            alone = resolve(replace(plan.options, device=OFF, backend=LLAMA), environment)
+            if alone.memory.verdict == "no":
+                raise
+            decision = Decision(reason=failure.sentence)
+            return load(replace(alone, decision=decision), self._saved, self.stop, progress)
 
     def save_chat(self) -> None:
         if self._model:

@@ -17,8 +17,9 @@ from app.settings.settings import Settings
 from app.settings.values import Wrong
 from app.state.engine_state import EngineState
 from app.window import Window
-from app.words import tr
+from app.words import tr, worded
 from common.failures import Failure
+from engine.protocol.events import DeviceUse
 from engine.recommended import Recommended, recommended_for
 from models.titles import title_of
 
@@ -42,6 +43,7 @@ class SettingsController(QObject, HasDialog[SettingsDialog]):
         self._dialog = OneDialog[SettingsDialog](lambda: self._effects.forget())
         self._window, self._notice, self._models = window, window.notice, models
         self._automatic_values: dict[str, str] = {}
+        self._devices: DeviceUse | None = None
         self._problems: tuple[Wrong, ...] = ()
         self._model: Path | None = None
         self._effects = PlanEffects(models.planner, self)
@@ -70,6 +72,7 @@ class SettingsController(QObject, HasDialog[SettingsDialog]):
         dialog = SettingsDialog(self.settings, self._window)
         dialog.open_file.clicked.connect(self.open_file)
         dialog.show_automatic_values(self._automatic_values)
+        dialog.show_devices(self._devices)
         self.opened.emit(dialog)
         return dialog
 
@@ -123,8 +126,11 @@ class SettingsController(QObject, HasDialog[SettingsDialog]):
         local = model if model and not model.host else None
         numbers = {"engine.context": local.n_ctx, "engine.threads": local.threads} if local else {}
         self._automatic_values = {name: f"{number:,}" for name, number in numbers.items()}
+        self._devices = local.devices if local else None
         if self.dialog is not None:
             self.dialog.show_automatic_values(self._automatic_values)
+            self.dialog.show_devices(self._devices)
+            self._show_effects()
         if state.phase == "ready" and state.path != self._model:
             self._model = None if state.host else state.path
             self._plan()
@@ -154,4 +160,7 @@ class SettingsController(QObject, HasDialog[SettingsDialog]):
         dialog = self.dialog
         if dialog is not None:
             dialog.show_plan(self._effects.verdict, title_of(self._model) if self._model else "")
-            dialog.show_effects({f"engine.{key}": words for key, words in self._effects.words.items()})
+            words = {f"engine.{key}": words for key, words in self._effects.words.items()}
+            if self._devices and self._devices.found:
+                words["engine.device"] = worded(self._devices.reason)
+            dialog.show_effects(words)

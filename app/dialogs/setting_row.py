@@ -89,9 +89,15 @@ class ChoiceControl(ControlOf, QComboBox):
         return str(self.currentData()) if self.currentIndex() >= 0 else None
 
     def show_text(self, text: str) -> None:
-        if self.findData(text) < 0 and text:  # a value from settings.toml that is not offered here
-            self.addItem(text, text)
+        if text:  # a value from settings.toml may not be offered here
+            self.offer([text])
         self.setCurrentIndex(self.findData(text))
+
+    def offer(self, values: Sequence[str]) -> None:
+        """Offer values beside the setting's own choices; their words are the same in all languages."""
+        for value in values:
+            if self.findData(value) < 0:
+                self.addItem(value, value)
 
     def retranslate(self) -> None:
         for index, (_, words) in enumerate(self._choices):
@@ -457,7 +463,7 @@ def control_for(setting: Setting, parent: QWidget) -> Control:
         control = FolderControl(parent)
     elif {value for value, _ in setting.choices} == {"on", "off"}:
         control = SwitchControl(parent)
-    elif setting.kind in ("choice", "file"):
+    elif setting.kind in ("choice", "file", "name"):
         control = ChoiceControl(setting.choices, parent)
     else:
         control = TextControl(parent) if setting.kind == "text" else LineControl(parent, narrow=bool(setting.slides))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from app.dialogs.dialog import Page, PlanLine, Section, heading
-from app.dialogs.setting_row import SettingRow, SettingsSheet
+from app.dialogs.setting_row import ChoiceControl, SettingRow, SettingsSheet
 from app.look.flow import Flow
 from app.look.sheet import Button, label
 from app.look.theme import SIZES
 from app.settings.schema import GROUPS, for_all, group_of, offered
 from app.settings.settings import Settings
-from app.words import UiText, escaped_html, mark, tr
+from app.words import UiText, escaped_html, mark, tr, worded
 from common.failures import Failure
 from common.planning import Verdict
+from engine.protocol.events import DeviceUse
 from engine.protocol.settings import Setting, Value
 
 RESET_ALL = mark("Restore defaults")
@@ -115,6 +117,14 @@ class SettingsDialog(SettingsSheet):
         """Show the values that Automatic stands for, by the settings' names."""
         for name, row in self.rows.items():
             row.show_automatic_value(words.get(name, ""))
+
+    def show_devices(self, use: DeviceUse | None) -> None:
+        """Offer the graphics processors that were found; without one, a line says so. None: nothing is known yet."""
+        row, found = self.rows["engine.device"], use.found if use else ()
+        if isinstance(row.control, ChoiceControl):
+            row.control.offer(found)
+        is_chosen = self.settings.differs(row.setting.name)
+        row.show_unavailable(partial(worded, use.reason) if use and not found and not is_chosen else "")
 
     def show_effects(self, words: Mapping[str, str]) -> None:
         """Show what settings cost in memory and speed, by their names."""

@@ -143,7 +143,8 @@ class EnginePanel(Live, QFrame):
         ])  # fmt: skip
 
     def _show_speed(self) -> None:
-        pulse = self._samples.pulse
+        pulse, devices = self._samples.pulse, self._samples.model.devices if self._samples.model else None
+        placed = [worded(devices.reason)] if devices and devices.found else []
         lines = []
         if pulse and pulse.prompt_rate:
             lines.append(tr("Reading: {speed}", speed=worded(speed(pulse.prompt_rate))))
@@ -156,7 +157,7 @@ class EnginePanel(Live, QFrame):
             )
         if pulse and pulse.saving_power and pulse.threads:
             lines.append(tr(SAVING[pulse.saving_power], threads=pulse.threads, prompt_threads=pulse.prompt_threads))
-        _set_text(self.speed, "\n".join(lines) or tr("No answers yet"))
+        _set_text(self.speed, "\n".join(placed + (lines or [tr("No answers yet")])))
         drafters = [each for each in pulse.drafters if each.drafted] if pulse else []
         lines = [
             tr(ACCEPTED, name=drafter_words(each.name), accepted=each.accepted, drafted=each.drafted)

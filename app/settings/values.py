@@ -61,7 +61,7 @@ def allowed(setting: Setting) -> str:
         return listed([value for value, _ in setting.choices], OR)
     if setting.kind == "folder":
         return tr("the full path of a folder")
-    if setting.kind in ("text", "file"):
+    if setting.kind in ("text", "file", "name"):
         return tr("a text of at most {n:,.0f} characters", n=setting.high)
     if setting.kind == "size":
         low, high = _size(int(setting.low)), _size(int(setting.high))
@@ -88,7 +88,7 @@ def parse(setting: Setting, text: str) -> Value:
 
     An empty text stands for AUTO if the setting has it.
     """
-    if setting.kind in ("choice", "text", "file", "folder"):
+    if setting.kind in ("choice", "text", "file", "folder", "name"):
         # A lone surrogate, half of a pasted emoji, cannot be stored.
         return check(setting, text.encode("utf-8", "replace").decode())
     text = text.strip()
@@ -123,8 +123,9 @@ def _value(setting: Setting, raw: object) -> Value | None:
         return raw if isinstance(raw, str) and raw in dict(setting.choices) else None
     if setting.kind == "folder":
         return raw if isinstance(raw, str) and (not raw or Path(raw).is_absolute()) and "\0" not in raw else None
-    if setting.kind in ("text", "file"):
-        return raw if isinstance(raw, str) and len(raw) <= setting.high else None
+    if setting.kind in ("text", "file", "name"):
+        fits = isinstance(raw, str) and setting.low <= len(raw) <= setting.high
+        return raw if isinstance(raw, str) and fits else None
     number = _bytes(raw) if setting.kind == "size" else raw
     if not isinstance(number, int | float) or not setting.low <= number <= setting.high:
         return None

@@ -1849,40 +1849,40 @@
     <translation>已附上“{name}”。</translation>
   </message>
   <message>
-    <location filename="../../app/control/first_model.py"/>
+    <location filename="../../app/control/first_model_notice.py"/>
     <source>Chickadee ended unexpectedly while loading {model} last time, so {other} is used.</source>
     <translation>上次加载 {model} 时 Chickadee 意外退出，因此改用 {other}。</translation>
   </message>
   <message>
-    <location filename="../../app/control/first_model.py"/>
+    <location filename="../../app/control/first_model_notice.py"/>
     <location filename="../../app/control/smaller_model_controller.py"/>
     <location filename="../../app/control/status_controller.py"/>
     <source>Choose another model</source>
     <translation>选择其他模型</translation>
   </message>
   <message>
-    <location filename="../../app/control/first_model.py"/>
+    <location filename="../../app/control/first_model_notice.py"/>
     <location filename="../../app/control/preparation_controller.py"/>
     <source>Load {model}</source>
     <translation>加载 {model}</translation>
   </message>
   <message>
-    <location filename="../../app/control/first_model.py"/>
+    <location filename="../../app/control/first_model_notice.py"/>
     <source>The engine stopped while loading {model}, so {other} is used.</source>
     <translation>引擎在加载 {model} 时停止，因此改用 {other}。</translation>
   </message>
   <message>
-    <location filename="../../app/control/first_model.py"/>
+    <location filename="../../app/control/first_model_notice.py"/>
     <source>{model} could not be loaded, so {other} is used. {reason}</source>
     <translation>无法加载 {model}，因此改用 {other}。{reason}</translation>
   </message>
   <message>
-    <location filename="../../app/control/first_model.py"/>
+    <location filename="../../app/control/first_model_notice.py"/>
     <source>{model} does not fit into memory now, so {other} is used.</source>
     <translation>目前内存不足以加载 {model}，因此改用 {other}。</translation>
   </message>
   <message>
-    <location filename="../../app/control/first_model.py"/>
+    <location filename="../../app/control/first_model_notice.py"/>
     <source>{model} is no longer in {folder}, so {other} is used.</source>
     <translation>{model} 已不在 {folder} 中，因此改用 {other}。</translation>
   </message>
@@ -4106,6 +4106,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>A graphics processor</source>
+    <extracomment>device.unknown</extracomment>
+    <translation>显卡</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>A model on a server cannot do this.</source>
     <extracomment>local_only.request</extracomment>
     <translation>服务器上的模型无法做到这一点。</translation>
@@ -4388,12 +4394,6 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>No graphics processor was found: the processor computes.</source>
-    <extracomment>device.none</extracomment>
-    <translation>未找到显卡：由处理器计算。</translation>
-  </message>
-  <message>
-    <location filename="../../common/messages.py"/>
     <source>No microphone has “{name}” in its name. There are: {names}.</source>
     <extracomment>dictation.unknown_microphone</extracomment>
     <translation>没有名称中含有“{name}”的麦克风。现有：{names}。</translation>
@@ -4433,6 +4433,12 @@
     <source>Nothing was heard. The microphone may be muted, or the system may not allow Chickadee to use it.</source>
     <extracomment>dictation.silence</extracomment>
     <translation>什么也没听到。麦克风可能被静音，或者系统不允许 Chickadee 使用它。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>Of the memory of {device}, {size:bytes} are taken.</source>
+    <extracomment>plan.device</extracomment>
+    <translation>占用 {device} 的 {size:bytes} 显存。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -5078,21 +5084,39 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The processor computes: it is not known how large the layers of this model are.</source>
+    <extracomment>device.no_shapes</extracomment>
+    <translation>由处理器计算：无法得知此模型各层的大小。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The processor computes: no graphics processor has “{name}” in its name.</source>
     <extracomment>device.not_found</extracomment>
     <translation>由处理器计算：没有名称中含“{name}”的显卡。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The processor computes: this system has no Vulkan, or no driver for it.</source>
-    <extracomment>device.no_loader</extracomment>
-    <translation>由处理器计算：此系统没有 Vulkan，或没有相应的驱动程序。</translation>
+    <source>The processor computes: no graphics processor, or no Vulkan driver for one, was found.</source>
+    <extracomment>device.none</extracomment>
+    <translation>由处理器计算：未找到显卡，或没有它的 Vulkan 驱动程序。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The processor computes: only llama.cpp can use a graphics processor, not {library}.</source>
+    <extracomment>device.library</extracomment>
+    <translation>由处理器计算：只有 llama.cpp 能使用显卡，{library} 不能。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
     <source>The processor computes: {device} is not faster (prompts {reads} against {read}, writing {writes} against {wrote}).</source>
     <extracomment>device.slower</extracomment>
     <translation>由处理器计算：{device} 并不更快（读取提示词 {reads}，处理器为 {read}；生成 {writes}，处理器为 {wrote}）。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
+    <source>The processor computes: {device} is not there any more.</source>
+    <extracomment>device.gone</extracomment>
+    <translation>由处理器计算：{device} 已不存在。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>
@@ -7423,6 +7447,11 @@
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>
+    <source>Graphics processor</source>
+    <translation>显卡</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
     <source>Head compression</source>
     <translation>注意力头压缩</translation>
   </message>
@@ -7720,6 +7749,11 @@
     <location filename="../../engine/protocol/settings.py"/>
     <source>Uses fewer threads where that costs little speed, and leaves work for idle time until the computer is plugged in.</source>
     <translation>在对速度影响很小时使用较少的线程，并把空闲时的工作留到接通电源后再做。</translation>
+  </message>
+  <message>
+    <location filename="../../engine/protocol/settings.py"/>
+    <source>What may compute beside the processor. Automatic: a graphics processor that was timed to be faster.</source>
+    <translation>除处理器外可参与计算的硬件。自动：使用测速结果更快的显卡。</translation>
   </message>
   <message>
     <location filename="../../engine/protocol/settings.py"/>

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from engine.protocol.events import Statistics
+from engine.protocol.events import DeviceUse, Statistics
 from engine.protocol.front import Served
 
 # Sums over all answers, by their names in the metrics: what they count, and how much of it an answer has.
@@ -50,11 +50,11 @@ class Activity:
         self.requests[served.path, status] += 1
         self.changed(served)
 
-    def metrics(self, waiting: int, busy: bool) -> str:
-        """Return all numbers in Prometheus's text format."""
-        return "\n".join(self._lines(waiting, busy)) + "\n"
+    def metrics(self, waiting: int, busy: bool, devices: DeviceUse | None = None) -> str:
+        """Return all numbers in Prometheus's text format; `devices`: what graphics processors do."""
+        return "\n".join(self._lines(waiting, busy, devices)) + "\n"
 
-    def _lines(self, waiting: int, busy: bool) -> Iterator[str]:
+    def _lines(self, waiting: int, busy: bool, devices: DeviceUse | None) -> Iterator[str]:
         yield from _help("requests_total", "counter", "HTTP requests by endpoint and status")
         for (path, status), number in sorted(self.requests.items()):
             yield f'chickadee_requests_total{{path="{path}",status="{status}"}} {number}'
@@ -65,9 +65,18 @@ class Activity:
         ):
             yield from _help(name, "gauge", text)
             yield f"chickadee_{name} {value}"
+        if devices:
+            labels = {"device": devices.used, "way": devices.way, "layers": devices.layers, "reason": devices.reason}
+            shown = ",".join(f'{name}="{_escaped(str(value))}"' for name, value in labels.items())
+            yield from _help("device_info", "gauge", "where the model is computed, and why")
+            yield f"chickadee_device_info{{{shown}}} 1"
         for name, (text, _) in TOTALS.items():
             yield from _help(f"{name}_total", "counter", text)
             yield f"chickadee_{name}_total {self.totals[name]}"
+
+
+def _escaped(label: str) -> str:
+    return label.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _help(name: str, kind: str, text: str) -> tuple[str, str]:

@@ -132,7 +132,9 @@ class Api:
         return json_response({"status": "ok"})
 
     async def metrics(self, _request: Request, _body: None) -> Response:
-        text = self.activity.metrics(len(self.jobs.waiting), self.jobs.running is not None)
+        info = self.jobs.link.model
+        devices = info.devices if info else None
+        text = self.activity.metrics(len(self.jobs.waiting), self.jobs.running is not None, devices)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     async def openapi(self, _request: Request, _body: None) -> Response:

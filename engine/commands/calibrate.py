@@ -32,12 +32,14 @@ from engine.costs.measurements import (
 )
 from engine.costs.profile import Profile, machine_profile
 from engine.loading.crash_mark import CrashWatch
+from engine.loading.device_choice import OFF
 from engine.loading.libraries import BACKENDS, default_library
 from engine.loading.library_choice import identity_of, trial_folder
 from engine.loading.memory_search import MemoryPlan
 from engine.loading.options import LoadOptions
 from engine.loading.resolve import LoadEnvironment, LoadPlan, resolve
 from engine.machine import fingerprint
+from engine.protocol.settings import AUTO
 from engine.runtime.contexts import ContextOptions
 from engine.stop import StopFlag, Stopped
 from models.default import default_model
@@ -53,6 +55,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--model", type=path_of, metavar="PATH", help="GGUF file (default: the built-in model)")
     add_option(parser, "engine.threads")
     add_option(parser, "engine.flash_attention")
+    add_option(parser, "engine.device")
+    parser.add_argument(
+        "--device-layers", type=int, metavar="N", help="layers on the device; 0: prompts alone (default: what is best)"
+    )
     parser.add_argument("--backend", choices=BACKENDS, help="the library that runs the model (default: llama)")
     parser.add_argument(
         "--kv-type", choices=get_args(KVType), default=DEFAULT_KV_TYPE, help="precision of the KV cache"
@@ -99,6 +105,8 @@ def options_of(options: argparse.Namespace) -> LoadOptions:
         kv_type=options.kv_type,
         threads=options.threads,
         flash_attention=options.flash_attention or "auto",
+        device=options.device or (OFF if options.device_layers is None else AUTO),
+        placed_layers=options.device_layers,
     )
 
 
@@ -109,7 +117,8 @@ def measure(plan: LoadPlan, spare: bool = False) -> Timings:
     memory.
     """
     identity, kv_type, options = identity_of(plan.header), plan.memory.kv_type, plan.options
-    key = CalibrationKey(identity, options.key_threads, kv_type, plan.library.build, fingerprint(), options.way)
+    way = options.way + plan.placement.suffix
+    key = CalibrationKey(identity, options.key_threads, kv_type, plan.library.build, fingerprint(), way)
     known = stored_calibration(key, by_part=True) if spare else None
     if known:
         return known.timings
@@ -122,6 +131,7 @@ def measure(plan: LoadPlan, spare: bool = False) -> Timings:
 def time_passes(plan: LoadPlan) -> Timings:
     """Load the model and time its passes. Raises Failure, and Stopped on Ctrl-C."""
     stop, library, memory = StopFlag(), plan.library, plan.memory
+    placed = {"placement": plan.placement} if plan.placement.device else {}
     context = ContextOptions(
         n_ctx=memory.n_ctx,
         threads=memory.threads,
@@ -130,7 +140,7 @@ def time_passes(plan: LoadPlan) -> Timings:
     )
     with (
         on_ctrl_c(lambda _signal, _frame: stop.set()),
-        closing(library.load(plan.headers, lambda _fraction: not stop.is_set())) as model,
+        closing(library.load(plan.headers, lambda _fraction: not stop.is_set(), **placed)) as model,
         closing(library.target(model, context, stop)) as target,
     ):
         return next(filter(None, new_calibration(target, plan.options.key_threads, memory.threads).run()))

@@ -15,7 +15,9 @@ from common.paths import path_of
 from common.units import exact_seconds
 from engine.commands.terminal import notes_to_stderr
 from engine.costs.profile import Profile, machine_profile
+from engine.devices.look import look_at_devices
 from engine.kv.saved import SavedChats
+from engine.loading.device_plan import Devices
 from engine.loading.libraries import BACKEND_TITLES, PACKAGES, Backend, backend, default_library, vocabulary
 from engine.speculative.ngram_counting import load_or_build_table
 from models.default import default_model
@@ -38,12 +40,15 @@ def profile(options: argparse.Namespace) -> int:
     notes_to_stderr()
     measured = machine_profile(options.fresh)
     library = backend(default_library())
-    shown = asdict(measured) | {"kernels": library.kernels, "build": library.build}
-    print(json.dumps(shown) if options.json else table(measured, library))
+    if not options.json:
+        look_at_devices()
+    devices = Devices.known()
+    shown = asdict(measured) | {"kernels": library.kernels, "build": library.build, "devices": devices.names}
+    print(json.dumps(shown) if options.json else table(measured, library, devices))
     return 0
 
 
-def table(profile: Profile, library: Backend) -> str:
+def table(profile: Profile, library: Backend, devices: Devices) -> str:
     cores = f"{profile.physical_cores} physical, {profile.performance_cores} fast, {profile.logical_cores} logical"
     by_threads = ", ".join(
         f"{count}: {speed(value)}" for count, value in sorted(profile.read_bandwidth_by_threads.items())
@@ -52,6 +57,7 @@ def table(profile: Profile, library: Backend) -> str:
         "processor": profile.cpu,
         "kernels": f"{BACKEND_TITLES[library.name]}'s, {library.kernels}",
         "cores": f"{cores}; {profile.threads} threads used",
+        "graphics": ", ".join(devices.names) or "none found",
         "memory": f"{show_bytes(profile.ram_total_bytes)}, {show_bytes(profile.ram_available_bytes)} available",
         "memory reading": f"{speed(profile.read_bandwidth_bytes_per_s)} (threads {by_threads})",
         "float32": f"{profile.flops_f32_per_s / 1e9:,.0f} GFLOP/s",
@@ -59,6 +65,8 @@ def table(profile: Profile, library: Backend) -> str:
         "disk writing": speed(profile.disk_write_bytes_per_s),
         "measured": f"{profile.measured_at}, in {exact_seconds(profile.measuring_seconds)}",
     }
+    if devices.refusals:
+        rows["not used"] = " ".join(str(refusal.sentence) for refusal in devices.refusals)
     if profile.provisional:
         rows["provisional"] = "other programs were busy, so speeds may be too low; --fresh measures again"
     return "\n".join(f"{name:15} {value}" for name, value in rows.items())

@@ -37,6 +37,7 @@ from engine.costs.cost_prior import (
 from engine.costs.disk_reads import DiskReads
 from engine.costs.measurements import SLOW_DISK, timings_of_package
 from engine.costs.profile import stored_profile
+from engine.loading.device_choice import Decision
 from engine.loading.first_look import TO_LIST
 from engine.loading.from_disk import expect_from_disk
 from engine.loading.libraries import BACKEND_TITLES, PACKAGES
@@ -76,6 +77,9 @@ PART_TITLES = {
     "kept_chats": "other chats, kept ready",
     "own_layers": "own draft layers",
     "own_layers_cache": "cache of own draft layers",
+    "device_weights": "weights, graphics processor",
+    "device_kv": "KV cache, graphics processor",
+    "device_compute": "buffers, graphics processor",
     "compute": "compute buffers",
     "output": "logits",
     "projector": "projector for pictures",
@@ -117,21 +121,29 @@ def run(options: argparse.Namespace) -> int:
     if memory.verdict == "disk":
         expected = expect_from_disk(plan.headers, memory, _this_computer()).sentence(display_name(path))
         memory = replace(memory, reasons=(*memory.reasons, expected))
-    print(json.dumps(report(memory), ensure_ascii=False) if options.json else table(path, memory, name))
+    decided = plan.decision
+    if options.json:
+        print(json.dumps(report(memory, decided), ensure_ascii=False))
+    else:
+        print(table(path, memory, name, decided))
     return 0
 
 
-def report(plan: MemoryPlan) -> dict[str, object]:
+def report(plan: MemoryPlan, decided: Decision) -> dict[str, object]:
     """Return the object that `--json` prints; its fields are an interface."""
-    return {name: getattr(plan, name) for name in REPORTED} | {"reasons": list(map(str, plan.reasons))}
+    device = {"name": decided.device, "parts": decided.parts, "reason": str(decided.reason)}
+    placement = {"way": decided.placement.way, "layers": decided.placement.layers}
+    reasons = {"reasons": list(map(str, plan.reasons)), "device": device | placement}
+    return {name: getattr(plan, name) for name in REPORTED} | reasons
 
 
-def table(path: Path, plan: MemoryPlan, library: BackendName) -> str:
+def table(path: Path, plan: MemoryPlan, library: BackendName, decided: Decision) -> str:
     rows = [(part_title(name), show_bytes(size)) for name, size in plan.parts.items() if size]
     rows += [("total", show_bytes(plan.total_bytes)), ("available", show_bytes(plan.available_bytes))]
     most = plan.max_n_ctx
     loading = [
         ("backend", BACKEND_TITLES[library]),
+        ("graphics processor", decided.device or "not used"),
         ("context", f"{plan.n_ctx:,} tokens" + (f" (at most {most:,} would fit)" if most else "")),
         ("KV cache precision", plan.kv_type),
         ("repacking", "on" if plan.repack else "off"),
@@ -223,6 +235,7 @@ def _options(ask: Ask, path: Path) -> LoadOptions:
             _known(ask.kv_mode, get_args(KVModeName), "way “{}” to keep keys and values"), ask.kv_share
         ),
         flash_attention=ask.flash_attention,
+        device=ask.device,
         threads=ask.threads or None,
         memory_bytes=ask.memory_bytes,
         api=ask.api == "on",

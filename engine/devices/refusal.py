@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from common.sentences import Sentence
+from engine.devices.look import Problem
 
-Reason = Literal["no_loader", "wrong_numbers", "hung", "crashed"]
-SENTENCES: dict[Reason, str] = {
-    "no_loader": "device.no_loader",
+SENTENCES: dict[Problem, str] = {
     "wrong_numbers": "device.wrong_numbers",
     "hung": "device.hung",
     "crashed": "device.crashed",
@@ -17,13 +15,14 @@ SENTENCES: dict[Reason, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """A reason not to use a device; `device` is its name as people know it, empty where there is none."""
+class DeviceRefusal:
+    """A problem that is known of a device; `device`: its name as people know it, empty if a driver told of none."""
 
-    reason: Reason
+    problem: Problem
     device: str = ""
 
     @property
     def sentence(self) -> Sentence:
         """The reason for the user."""
-        return Sentence.of(SENTENCES[self.reason], device=self.device)
+        device = self.device or Sentence.of("device.unknown")
+        return Sentence.of(SENTENCES[self.problem], device=device)

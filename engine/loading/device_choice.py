@@ -1,8 +1,8 @@
 """The choice of where a model is computed: on the processor, or partly or wholly on a device, from measured speeds.
 
 Decides from numbers alone: it asks no device and loads nothing. With “automatic”, a device is used only where its speed
-with this very model was measured, neither prompts nor writing are slower than on the processor, and an exchange of the
-usual length is faster. On battery it must be so much faster that it saves energy.
+with this very model was measured, an exchange of the usual length is faster, and neither prompts nor writing alone are
+noticeably slower. On battery it must be so much faster that it saves energy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from common.sentences import Sentence
 from common.units import speed as shown
 from engine.costs.cost_prior import Speed
 from engine.devices.device import ON_PROCESSOR, Device, Measured, Placement, Way
-from engine.devices.refusal import Refusal
+from engine.devices.refusal import DeviceRefusal
 from engine.loading.library_choice import FASTER, NO_SLOWER
 
 AUTOMATIC, OFF = "auto", "off"  # all other wishes are a device's name, or a part of it
@@ -24,7 +24,12 @@ PROMPT_TOKENS, ANSWER_TOKENS = 600, 250
 # Speed-up from which a device saves energy: integrated ones draw up to three times the processor's power while they
 # decode (FastFlowLM's table of Ryzen AI: 14 W against 4.9 W) and less than twice while they read prompts.
 SAVES_ENERGY = 2.0
+# Writing may be slower by a fifth where prompts make up for it: on a device they need weights in the file's own order,
+# and with those the processor writes 1.2 times slower than with repacked ones.
+WRITES_NO_SLOWER = 0.8
+CLOSE = 1.25  # of numbers of layers: a speed that was measured with fewer layers counts for so many times more of them
 DISPLAY_BYTES = 512 << 20  # of a device's own memory, left for the windows that it draws
+STEPS = 8  # numbers of layers that are tried on a device with little memory
 MARKS = re.compile(r"\((R|TM|C)\)|\s*\([^)]*\)|[®™©]", re.IGNORECASE)
 
 
@@ -33,8 +38,8 @@ class Work:
     """Sizes of a model that is to be placed, in bytes.
 
     `layer_bytes`: weights of its largest layer; `output_bytes`: of the output head; `kv_bytes`: keys and values of all
-    layers with a full context; `compute_bytes`: buffers of a pass. `ram_layer_bytes`: what the plan for the processor
-    has in RAM for one layer, which that layer frees when it lies on a device.
+    layers with a full context; `compute_bytes`: buffers of a pass. `ram_layer_bytes`: what a layer takes in RAM with
+    the processor, and frees when it lies on a device.
     """
 
     layers: int
@@ -50,7 +55,7 @@ class Work:
             return {}
         if placement.way is Way.PROMPTS:
             return {"device_compute": self.compute_bytes + max(self.layer_bytes, self.output_bytes)}
-        weights = placement.layers * self.layer_bytes + (placement.way is Way.ALL_LAYERS) * self.output_bytes
+        weights = placement.layers * self.layer_bytes + self.output_bytes  # llama.cpp counts it as the last layer
         kv = self.kv_bytes * placement.layers // self.layers
         return {"device_weights": weights, "device_kv": kv, "device_compute": self.compute_bytes}
 
@@ -104,7 +109,7 @@ def choose(
     processor: Speed | None,
     work: Work,
     now: Situation,
-    refusals: Sequence[Refusal] = (),
+    refusals: Sequence[DeviceRefusal] = (),
 ) -> Decision:
     """Choose where a model is computed.
 
@@ -116,7 +121,7 @@ def choose(
         return Decision(reason=Sentence.of("device.off"))
     wanted = [device for device in devices if is_meant(device, now.wish)]
     if not wanted:
-        return Decision(reason=_none_found(devices, now.wish, refusals))
+        return Decision(reason=none_found(devices, now.wish, refusals))
     options = [placement for device in wanted for placement in fitting(device, work, now.ram_bytes)]
     if not options:
         return Decision(reason=_no_room(wanted[0], work, now.ram_bytes))
@@ -125,13 +130,15 @@ def choose(
     untimed = tuple(placement for placement in options if placement not in timed)
     if now.wish != AUTOMATIC:
         best = min(timed, key=lambda each: now.seconds(timed[each]), default=likely(options))
-        return _decision(best, timed.get(best), processor, work, untimed)
-    if processor is None or not timed:
+        return decision_for(best, timed.get(best), processor, work, untimed)
+    waiting = {placement.device for placement in untimed}  # one of their other ways may be better
+    ready = [placement for placement in timed if placement.device not in waiting]
+    if processor is None or not ready:
         return Decision(reason=Sentence.of("device.not_timed", device=short_name(wanted[0])), untimed=untimed)
-    paying = [placement for placement, speed in timed.items() if pays(speed, processor, now)]
-    best = min(paying or timed, key=lambda each: now.seconds(timed[each]))
+    paying = [placement for placement in ready if pays(placement.way, timed[placement], processor, now)]
+    best = min(paying or ready, key=lambda each: now.seconds(timed[each]))
     if paying:
-        return _decision(best, timed[best], processor, work, untimed)
+        return decision_for(best, timed[best], processor, work, untimed)
     return Decision(reason=_not_paying(best, timed[best], processor, now), untimed=untimed)
 
 
@@ -143,14 +150,16 @@ def is_meant(device: Device, wish: str) -> bool:
     return any(wish.casefold() in name.casefold() for name in names)
 
 
-def pays(speed: Speed, processor: Speed, now: Situation) -> bool:
-    """Return whether the speed is so much better than the processor's that a device should compute.
+def pays(way: Way, speed: Speed, processor: Speed, now: Situation) -> bool:
+    """Return whether the speed is so much better than the processor's that a device should compute in this way.
 
-    Neither prompts nor writing may be slower by more than two timings differ, because every answer needs both.
+    Neither prompts nor writing may be slower by more than two timings of the same thing differ, because not every
+    exchange has the usual length; with prompts alone on the device, writing may by WRITES_NO_SLOWER.
     """
-    slowest = min(speed.prompt / processor.prompt, speed.decode / processor.decode)
+    reads = speed.prompt >= NO_SLOWER * processor.prompt
+    writes = speed.decode >= (WRITES_NO_SLOWER if way is Way.PROMPTS else NO_SLOWER) * processor.decode
     gain = now.seconds(processor) / now.seconds(speed)
-    return slowest >= NO_SLOWER and gain >= (SAVES_ENERGY if now.on_battery else FASTER)
+    return reads and writes and gain >= (SAVES_ENERGY if now.on_battery else FASTER)
 
 
 # --- memory ---
@@ -158,12 +167,20 @@ def pays(speed: Speed, processor: Speed, now: Situation) -> bool:
 
 def fitting(device: Device, work: Work, ram_bytes: int) -> Iterator[Placement]:
     """Yield the placements on the device that fit into its memory and RAM, the one with the most layers first."""
-    layers = next((n for n in range(work.layers, 0, -1) if _fits(_layers(device, work, n), work, ram_bytes)), 0)
-    if layers:
-        yield _layers(device, work, layers)
+    most = next((each for each in with_layers(device, work) if missing_bytes(each, work, ram_bytes) <= 0), None)
+    if most:
+        yield most
     prompts = Placement(Way.PROMPTS, device)
-    if _fits(prompts, work, ram_bytes):
+    if missing_bytes(prompts, work, ram_bytes) <= 0:
         yield prompts
+
+
+def with_layers(device: Device, work: Work) -> Iterator[Placement]:
+    """Yield the placements of all layers and of fewer, in STEPS, so that what was timed is met again later."""
+    yield Placement(Way.ALL_LAYERS, device, work.layers)
+    step = max(1, work.layers // STEPS)
+    for layers in range((work.layers - 1) // step * step, 0, -step):
+        yield Placement(Way.SOME_LAYERS, device, layers)
 
 
 def missing_bytes(placement: Placement, work: Work, ram_bytes: int) -> int:
@@ -193,24 +210,22 @@ def likely(options: Sequence[Placement]) -> Placement:
     return next((each for each in options if each.device and shares_ram(each.device) != (each.layers > 0)), options[0])
 
 
-def _layers(device: Device, work: Work, layers: int) -> Placement:
-    return Placement(Way.ALL_LAYERS if layers == work.layers else Way.SOME_LAYERS, device, layers)
-
-
-def _fits(placement: Placement, work: Work, ram_bytes: int) -> bool:
-    return missing_bytes(placement, work, ram_bytes) <= 0
-
-
 # --- speeds ---
 
 
 def speed_of(placement: Placement, measured: Iterable[Measured]) -> Speed | None:
-    """Return the placement's speed, None if unknown; between two measured numbers of layers a pass's time is linear."""
+    """Return the placement's speed, None if unknown.
+
+    Between two measured numbers of layers the time of a pass is linear. A few more layers than were ever measured are
+    as fast as these.
+    """
     device = placement.device
     key = (device.id, device.driver) if device else None
     known = {each.layers: each for each in measured if (each.device_id, each.driver) == key}
     fewer = max((layers for layers in known if layers <= placement.layers), default=None)
     more = min((layers for layers in known if layers >= placement.layers), default=None)
+    if more is None and fewer and placement.layers <= CLOSE * fewer:
+        more = fewer
     if fewer is None or more is None:
         return None
     share = (placement.layers - fewer) / (more - fewer) if more > fewer else 0.0
@@ -229,9 +244,14 @@ def short_name(device: Device) -> str:
     return " ".join(MARKS.sub(" ", device.description).split()) or device.name
 
 
-def _decision(
-    placement: Placement, speed: Speed | None, processor: Speed | None, work: Work, untimed: tuple[Placement, ...]
+def decision_for(
+    placement: Placement,
+    speed: Speed | None,
+    processor: Speed | None,
+    work: Work,
+    untimed: tuple[Placement, ...] = (),
 ) -> Decision:
+    """Return the decision for a placement on a device, with its reason and what it takes there."""
     return Decision(placement, _why(placement, speed, processor, work), work.on_device(placement), untimed, speed)
 
 
@@ -257,12 +277,13 @@ def _speeds(speed: Speed, processor: Speed) -> dict[str, object]:
 def _not_paying(placement: Placement, speed: Speed, processor: Speed, now: Situation) -> Sentence:
     """Return why the best placement, with this speed, does not pay."""
     assert placement.device, placement
-    would_pay = now.on_battery and pays(speed, processor, replace(now, on_battery=False))
+    would_pay = now.on_battery and pays(placement.way, speed, processor, replace(now, on_battery=False))
     values = _speeds(speed, processor) | {"device": short_name(placement.device)}
     return Sentence.of("device.battery" if would_pay else "device.slower", **values)
 
 
-def _none_found(devices: Sequence[Device], wish: str, refusals: Sequence[Refusal]) -> Sentence:
+def none_found(devices: Sequence[Device], wish: str, refusals: Sequence[DeviceRefusal]) -> Sentence:
+    """Return why none of these devices can be meant by the wish."""
     for refusal in refusals:
         if wish == AUTOMATIC or wish.casefold() in refusal.device.casefold():
             return refusal.sentence

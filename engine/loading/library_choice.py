@@ -22,6 +22,7 @@ from common.sentences import Sentence
 from engine.costs.cost_model import Timings
 from engine.costs.cost_prior import ModelTraits, prior_timings
 from engine.costs.measurements import timings_of_package
+from engine.devices.device import ON_PROCESSOR, Placement
 from engine.loading.crash_mark import CrashMark
 from engine.loading.first_look import LibraryCrashed
 from engine.loading.libraries import PACKAGES, installed, llama_missing
@@ -213,16 +214,24 @@ def trial_folder() -> Iterator[Path]:
 class BackendTrial:
     """A trial: times the library that does not compute the loaded model in idle time, so that the next load can choose.
 
-    `path` is the model's file and `name` the library to time; `threads` as in the `CalibrationKey`. The trial's own
-    process finds out whether it was timed before.
+    `path` is the model's file and `name` the library to time; `threads` as in the `CalibrationKey`; with a device in
+    `placement`, the library is timed with it. The trial's own process finds out whether it was timed before.
     """
 
     def __init__(
-        self, path: Path, name: BackendName, threads: int, kv_type: KVType, flash_attention: FlashAttention = "auto"
+        self,
+        path: Path,
+        name: BackendName,
+        threads: int,
+        kv_type: KVType,
+        flash_attention: FlashAttention = "auto",
+        placement: Placement = ON_PROCESSOR,
     ) -> None:
         self._command = ["calibrate", "--spare", "--backend", name, "--model", str(path)]
         self._command += ["--kv-type", kv_type, "--flash-attention", flash_attention]
         self._command += ["--threads", str(threads)] if threads else []
+        if placement.device:
+            self._command += ["--device", placement.device.id, "--device-layers", str(placement.layers)]
         self._attempts = MOST_ATTEMPTS
         self._not_before = -math.inf
 

@@ -20,6 +20,8 @@ from engine.costs.measurements import CalibrationKey, CostMeasurements
 from engine.kv.chat_cache import ChatCache
 from engine.kv.saved import Guard, SavedChats
 from engine.kv.session import Session
+from engine.loading.device_plan import LLAMA, use_of
+from engine.loading.device_trials import DeviceTrials
 from engine.loading.first_look import Headers
 from engine.loading.libraries import SHARED_LIBRARY
 from engine.loading.library_choice import BackendTrial, faster_as_timed, identity_of
@@ -56,8 +58,8 @@ FROM_DISK = " from disk"  # ends the `way` of timings of a model that is larger 
 class LoadedModel:
     """A loaded model with all its parts.
 
-    `trial` times the library that does not compute the model; None if that is not worth while. `resources` closes what
-    was opened.
+    `trial` times the library that does not compute the model; None if that is not worth while. `device_trials` times
+    the model on this computer's devices. `resources` closes what was opened.
     """
 
     plan: LoadPlan
@@ -71,6 +73,7 @@ class LoadedModel:
     draft: DraftModel | None
     sources: DraftSources
     trial: BackendTrial | None
+    device_trials: DeviceTrials
     resources: ExitStack
 
     @property
@@ -103,6 +106,7 @@ class LoadedModel:
         yield self.sources.ngrams.count(self.cost_measurements.cost_model)
         if self.trial:
             yield self.trial.measure()
+        yield self.device_trials.measure()
 
     def _release_if_short(self) -> Iterator[None]:
         self.chat_cache.release_if_short()
@@ -130,7 +134,15 @@ class LoadedModel:
         yield
 
     def faster_library(self) -> BackendName | None:
-        """Return the library that should compute this model from the next load on, if it is known to be faster."""
+        """Return the library that should compute this model from the next load on, if it is known to be faster.
+
+        With another placement of the model it is llama.cpp, also if that computes it now.
+        """
+        placement = self.device_trials.decision().placement
+        if placement != self.plan.placement and self.plan.options.placed_layers is None:
+            return LLAMA if placement.device else self.device_trials.processor
+        if placement.device:
+            return None
         if self.trial is None:  # nobody compares
             return None
         faster = faster_as_timed(self.cost_measurements.key.model, self.plan.options)
@@ -225,6 +237,7 @@ class _Loader:
             info=self._info(model, template, sources.own_layers is not None),
             draft=draft,
             trial=self._trial(model.path, plan.choice.trial) if plan.choice.trial else None,
+            device_trials=DeviceTrials(plan.options, plan.headers, memory.available_bytes, plan.processor),
             resources=self.opened.pop_all(),
         )
 
@@ -318,6 +331,7 @@ class _Loader:
             tight=memory.verdict == "tight",
             drafts_itself=drafts_itself,
             own_drafter=None if drafts_itself else self._own_drafter_refusal(),
+            devices=use_of(self.plan.decision),
             vision=vision_of(self.plan.projector) if self.plan.projector else None,
         )
 

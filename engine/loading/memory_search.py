@@ -140,19 +140,26 @@ def with_projector(plan: MemoryPlan, projector: Projector) -> MemoryPlan:
     return replace(plan, total_bytes=total, parts={**plan.parts, **parts}, reasons=(*plan.reasons, sees))
 
 
-def with_kept_chats(plan: MemoryPlan) -> MemoryPlan:
+def with_kept_chats(plan: MemoryPlan, kv_bytes: int | None = None) -> MemoryPlan:
     """Return the plan with memory for chats that are kept beside the KV cache, if there is room for a useful one.
 
-    Nothing is given up for them, and half of the room is left to the system.
+    Nothing is given up for them, and half of the room is left to the system. `kv_bytes`: of the KV cache, a part of
+    which may lie on a device; None: as in the plan.
     """
     checkpoint = plan.parts.get("checkpoints", 0) // max(1, plan.checkpoints)
-    whole = plan.parts["kv"] + plan.parts.get("kv_compressed", 0) + COPIED_CHECKPOINTS * checkpoint
+    kv = kv_cache_bytes(plan) if kv_bytes is None else kv_bytes
+    whole = kv + COPIED_CHECKPOINTS * checkpoint
     room = min((plan.available_bytes - plan.total_bytes) // 2, MOST_KEPT_CHATS * whole, KEPT_CHATS_BYTES)
     if plan.verdict in ("disk", "no") or room < min(whole, whole * LEAST_KEPT_TOKENS // plan.n_ctx):
         return plan
     keeps = Sentence.of("plan.kept_chats", size=room)
     parts, reasons = {**plan.parts, KEPT_CHATS: room}, (*plan.reasons, keeps)
     return replace(plan, total_bytes=plan.total_bytes + room, parts=parts, reasons=reasons)
+
+
+def kv_cache_bytes(plan: MemoryPlan) -> int:
+    """Return the bytes of a plan's KV cache with a full context."""
+    return plan.parts["kv"] + plan.parts.get("kv_compressed", 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,16 @@ from common.paths import path_of
 from common.planning import DEFAULT_KV_TYPE, KVType
 from engine.machine import default_threads
 from engine.protocol.requests import BackendName, BackendWish, FlashAttention, Load
+from engine.protocol.settings import AUTO
 from engine.runtime.contexts import EXACT, KVMode, check_kv_type, flash_attention_suffix, make_kv_mode
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
     """A model's file, `draft` of a smaller model that drafts for it, and options; None leaves a choice to `resolve`.
+
+    `device`: what may compute beside the processor: auto, off, or a part of a device's name; `placed_layers`: the
+    number of layers to put on it, 0 for prompts alone; None leaves that to the plan.
 
     `no_other`: refuse if `backend` cannot compute the model. `n_ctx` is in tokens; `memory_bytes`: the most that the
     engine may take; `api`: whether other programs use it by the local API. Raises ValueError for a value out of range
@@ -34,6 +38,8 @@ class LoadOptions:
     threads: int | None = None
     memory_bytes: int | None = None
     api: bool = False
+    device: str = AUTO
+    placed_layers: int | None = None
 
     def __post_init__(self) -> None:
         assert not self.no_other or self.backend in get_args(BackendName), self
@@ -62,6 +68,7 @@ class LoadOptions:
             threads=request.threads,
             memory_bytes=request.memory_bytes,
             api=request.api == "on",
+            device=request.device,
         )
 
     @property

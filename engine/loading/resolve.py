@@ -12,8 +12,10 @@ from common.paths import display_name
 from common.planning import Computer, Estimate
 from common.sentences import Sentence
 from engine.base import OtherLibrary
-from engine.devices.device import ON_PROCESSOR, Placement
+from engine.devices.device import Placement
 from engine.loading.crash_mark import CrashWatch
+from engine.loading.device_choice import Decision
+from engine.loading.device_plan import LLAMA, decide, with_device
 from engine.loading.first_look import TO_LOAD, Headers, Patience, take_first_looks
 from engine.loading.libraries import (
     BACKEND_TITLES,
@@ -29,7 +31,14 @@ from engine.loading.library_choice import (
     choose,
     choose_after,
 )
-from engine.loading.memory_search import DraftFile, MemoryPlan, make_plan, with_kept_chats, with_projector
+from engine.loading.memory_search import (
+    DraftFile,
+    MemoryPlan,
+    kv_cache_bytes,
+    make_plan,
+    with_kept_chats,
+    with_projector,
+)
 from engine.loading.options import LoadOptions
 from engine.loading.sizes import EstimatedSizes, MemoryBudget, memory_budget
 from engine.machine import memory
@@ -39,7 +48,7 @@ from engine.runtime.contexts import EXACT
 from models.header import Header
 from models.own_drafter import refusal, usable_layers
 from models.projector import Projector, find_projector
-from models.split import model_headers
+from models.split import model_headers, whole_header
 from models.validation import checked_headers
 from models.vocabulary_match import check_same_vocabulary
 
@@ -52,8 +61,8 @@ class LoadPlan:
 
     `headers` are those of the model's files, `draft` those of its draft model's files; `choice` says why `library`
     computes them. `projector`: what turns pictures into embeddings for the model; None: it cannot see. `own_drafter`:
-    why layers or a file that were made to draft for the model do not; None if they do, or there are none. `placement`:
-    the device that computes a part of the model.
+    why layers or a file that were made to draft for the model do not; None if they do, or there are none. `decision`:
+    which device computes a part of the model, and why; `processor`: the library that would compute it without a device.
     """
 
     options: LoadOptions
@@ -64,7 +73,13 @@ class LoadPlan:
     memory: MemoryPlan
     projector: Projector | None
     own_drafter: Sentence | None
-    placement: Placement = ON_PROCESSOR
+    decision: Decision
+    processor: BackendName
+
+    @property
+    def placement(self) -> Placement:
+        """The place where the model is computed."""
+        return self.decision.placement
 
     @property
     def header(self) -> Header:
@@ -110,15 +125,22 @@ def resolve(options: LoadOptions, environment: LoadEnvironment = DEFAULT_ENVIRON
     headers = checked_headers(options.path)
     draft = model_headers(options.draft) if options.draft else None
     projector = find_projector(headers[0]) if can_see() else None
-    choice = _choose_library(options, headers, draft, environment, projector is not None)
+    sees, usable = projector is not None, _budget_for(options, environment.freed_bytes).usable
+    choice = _choose_library(options, headers, draft, environment, sees)
+    processor = choice.name
+    decision = decide(options, headers, usable, processor)
+    if decision.placement.device and choice.name != LLAMA:
+        choice = _choose_library(replace(options, backend=LLAMA), headers, draft, environment, sees)
     library = _import_library(choice, environment.crashes)
     memory = _memory_plan(options, headers, draft, library, environment.freed_bytes)
+    kv_bytes = kv_cache_bytes(memory)
+    memory, decision = with_device(memory, decision, whole_header(headers))
     reason = own_drafter_refusal(headers, library.name)
     if reason:
         memory = replace(memory, reasons=(*memory.reasons, reason))
     projector = projector if library.name == "llama" else None
-    memory = with_kept_chats(with_projector(memory, projector) if projector else memory)
-    return LoadPlan(options, headers, draft, choice, library, memory, projector, reason)
+    memory = with_kept_chats(with_projector(memory, projector) if projector else memory, kv_bytes)
+    return LoadPlan(options, headers, draft, choice, library, memory, projector, reason, decision, processor)
 
 
 def own_drafter_refusal(headers: Headers, library: BackendName) -> Sentence | None:

@@ -168,8 +168,8 @@ def freed_by_unloading(parts: Mapping[str, int], kv_share: float, prefix: str = 
 
     Mapped files are left out, because the system counts them as available anyway.
     """
-    names = ("weights_repacked", "weights_read", "vocabulary")
-    kv = sum(parts.get(prefix + name, 0) for name in ("kv", "kv_compressed"))
+    names = ("weights_repacked", "weights_read", "vocabulary", "device_weights", "device_compute")
+    kv = sum(parts.get(prefix + name, 0) for name in ("kv", "kv_compressed", "device_kv"))
     return sum(parts.get(prefix + name, 0) for name in names) + int(kv * kv_share)
 
 

@@ -47,6 +47,23 @@ class Vision:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """Devices beside the processor, and which of them computes the model.
+
+    `reason`: why the one in `used` computes, or the processor. `found`: names of the devices that could be chosen.
+    `used`: name of the device; empty for the processor. `way`: what it computes (processor, prompts, some_layers or
+    all_layers); `layers`: of the model, on the device; `bytes`: of its memory.
+    """
+
+    reason: Sentence
+    found: tuple[str, ...] = ()
+    used: str = ""
+    way: str = "processor"
+    layers: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """The loaded model.
 
@@ -59,6 +76,7 @@ class ModelInfo:
     does not tell. `software`: name and version of the server's program, if known. `ignored`: fields of Generate, like
     `sampling.top_k`, that the server does not know. `vision`: how it sees pictures; None: it does not.
     `drafts_itself`: whether layers of its own draft; `own_drafter`: why those that it names do not, if there are any.
+    `devices`: what graphics processors do; None with a host.
     """
 
     path: str
@@ -82,6 +100,7 @@ class ModelInfo:
     vision: Vision | None = None
     drafts_itself: bool = False
     own_drafter: Sentence | None = None
+    devices: DeviceUse | None = None
 
 
 @dataclass(frozen=True, slots=True)

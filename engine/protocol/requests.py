@@ -34,6 +34,7 @@ ConstraintKind = Literal["json_object", "json_schema", "grammar"]
 ToolChoice = Literal["auto", "none", "required"]
 ThinkingMode = Literal["auto", "on", "off"]
 ThinkingEffort = Literal["auto", "low", "medium", "high"]
+MOST_DEVICE_NAME = 200  # characters
 MOST_SEED = 2**32 - 2  # llama.cpp reads the next number as “random”
 MOST_TOP_LOGPROBS = 20
 MOST_BIAS = 100.0
@@ -271,7 +272,8 @@ class Load(RequestBase):
     token, and answers change a little. `flash_attention`: off stores all attention scores, which takes more memory and
     needs f16; auto: on. `server`: the server that has the model; `path` is then the model's name there, empty for its
     only one, and the other fields say nothing. `api`: whether memory is planned for the local API: its process, and
-    answers with a given form.
+    answers with a given form. `device`: the graphics processor that may compute: auto for one that was measured to
+    help, off for none, or a part of its name.
     """
 
     path: str
@@ -287,8 +289,10 @@ class Load(RequestBase):
     flash_attention: FlashAttention = "auto"
     server: Server | None = None
     api: Switch = "off"
+    device: str = "auto"
 
     def __post_init__(self) -> None:
+        check(0 < len(self.device) <= MOST_DEVICE_NAME, "a device's name has 1 to 200 characters")
         check_above_0("the share of heads", self.kv_share, 1)
         check(
             self.saved_chats_bytes is None or self.saved_chats_bytes >= 0,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from engine.protocol.requests import MOST_LOOKUP, MOST_SEED, MOST_SEQUENCES, Generate
+from engine.protocol.requests import MOST_DEVICE_NAME, MOST_LOOKUP, MOST_SEED, MOST_SEQUENCES, Generate
 
 AUTO = "auto"
 NONE = "none"  # value of a file setting without a file
@@ -21,7 +21,7 @@ SUGGESTED = Generate(0, ())  # source of the requests' defaults
 SAMPLING, LOOKUP, THINKING = SUGGESTED.sampling, SUGGESTED.lookup, SUGGESTED.thinking
 Value = int | float | str
 T = TypeVar("T")
-Kind = Literal["whole", "number", "size", "choice", "text", "file", "folder"]
+Kind = Literal["whole", "number", "size", "choice", "name", "text", "file", "folder"]
 Scope = Literal["global", "model", "chat"]
 
 
@@ -45,7 +45,8 @@ class Setting:
     """One setting. Sizes are bytes.
 
     `section`, `key`: place in settings.toml. `default`: the machine's suggestion. `low`, `high`: bounds of numbers,
-    sizes and text lengths. `choices`: values of a choice, each with the words shown for it. `auto`: a number or size
+    sizes and text lengths. `choices`: values of a choice, each with the words shown for it; a name may be any other
+    text, too. `auto`: a number or size
     may be AUTO too. `advanced`: shown at the end of its section, apart from the others. `scope`: the smallest thing
     that can have a value of its own. `per_model`: one model can have one too, although a chat can. `shared`: False if
     there is no value for all models. `own_help`: help text for one model or chat, if it differs. `fills`: the request
@@ -210,6 +211,13 @@ ENGINE = (
         advanced=True, scope="model", fills="load.backend",
         flag=Flag("--backend", "what runs the model: llama.cpp, ik_llama.cpp, the built-in engine, or the faster "
                                "library (default: auto)"),
+    ),
+    Setting(
+        "engine", "device", "name", AUTO, mark("Graphics processor"),
+        mark("What may compute beside the processor. Automatic: a graphics processor that was timed to be faster."),
+        low=1, high=MOST_DEVICE_NAME, choices=((AUTO, mark("Automatic")), ("off", mark("Off"))), fills="load.device",
+        flag=Flag("--device", "graphics processor that may compute: a part of its name, off, or auto for one that was "
+                              "timed to be faster (default: auto)", "NAME"),
     ),
     Setting(
         "engine", "kv_type", "choice", AUTO, mark("KV cache precision"),

@@ -118,7 +118,7 @@ def test_ids_that_are_looked_up_are_in_the_table() -> None:
         ("engine/client_process.py", "changed.failed.sentence"),
         ("engine/client_process.py", "event.sentence"),
         ("engine/api/server.py", "reason"),
-        ("engine/devices/refusal.py", "SENTENCES[self.reason]"),
+        ("engine/devices/refusal.py", "SENTENCES[self.problem]"),
         ("engine/kv/chat_cache.py", "self._why_not"),
         ("engine/loading/first_look.py", "refusal.sentence"),
         ("engine/loading/from_disk.py", "words"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from app.dialogs.settings_dialog import SettingsDialog
 from app.wiring import Chickadee
+from common.sentences import Sentence
+from engine.protocol.events import DeviceUse
 from models.default import default_model
 from tests.app.conftest import SECONDS, Opener
 from tests.app.dialogs.test_settings_dialog import enter, open_dialog, pick
@@ -57,3 +60,25 @@ def test_closed_nobody_is_asked_any_more(chickadee: Chickadee, qtbot: QtBot) -> 
     assert chickadee.models.controller.planner._waiting == {}
     chickadee.settings.change({"engine.context": 512})
     assert chickadee.models.controller.planner._waiting == {}
+
+
+def test_graphics_processors_are_offered_by_name(chickadee: Chickadee, qtbot: QtBot) -> None:
+    """Without one, a line says so; what the user chose can be changed all the same."""
+    dialog, state = open_dialog(chickadee, qtbot), chickadee.engine.state
+    row, controller = dialog.rows["engine.device"], chickadee.settings_controller
+
+    def found(use: DeviceUse) -> None:
+        assert state.model
+        state.model = replace(state.model, devices=use)
+        controller.engine_changed(state)
+
+    found(DeviceUse(Sentence.of("device.none")))
+    assert row.help.text() == "The processor computes: no graphics processor, or no Vulkan driver for one, was found."
+    assert not row.control.isEnabled()
+    found(DeviceUse(Sentence.of("device.not_timed", device="Iris Xe"), ("Iris Xe", "RTX A2000")))
+    assert row.control.isEnabled()
+    assert row.effect.text().startswith("The processor computes until Iris Xe was timed")
+    pick(dialog, qtbot, "engine.device", "RTX A2000")
+    assert chickadee.settings.values["engine.device"] == "RTX A2000"
+    found(DeviceUse(Sentence.of("device.not_found", name="RTX A2000")))
+    assert row.control.isEnabled()

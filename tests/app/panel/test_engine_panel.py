@@ -10,7 +10,8 @@ from pytestqt.qtbot import QtBot
 from app.commands.commands import BY_NAME
 from app.look.theme import DARK, LIGHT
 from app.wiring import Chickadee
-from engine.protocol.events import HeadGroup
+from common.sentences import Sentence
+from engine.protocol.events import DeviceUse, HeadGroup
 from engine.protocol.requests import Watch
 from tests.app.conftest import Requests
 from tests.app.control.test_api_controller import free_port
@@ -33,6 +34,18 @@ def test_open_it_shows_what_the_engine_tells(chickadee: Chickadee, qtbot: QtBot)
     assert "2.00 tokens per step" in panel.speed.text()
     assert panel.drafts.text() == "Prompt lookup: 20 of 30 drafted tokens accepted"
     assert panel.now.accessibleDescription().startswith("Engine 42 MB")
+
+
+def test_what_was_decided_about_graphics_processors_stands_above_the_speeds(chickadee: Chickadee) -> None:
+    monitor = chickadee.chats.engine_monitor
+    monitor.panel.setVisible(True)
+    assert monitor.samples.model
+    reason = Sentence.of("device.untimed_prompts", device="Iris Xe", layers=0, of=32)
+    monitor.samples.model = replace(
+        monitor.samples.model, devices=DeviceUse(reason, ("Iris Xe",), "Iris Xe", "prompts")
+    )
+    monitor.panel.show_numbers()
+    assert monitor.panel.speed.text().startswith("Prompts: Iris Xe, which was not timed yet; writing: processor.\n")
 
 
 def test_the_local_api_is_a_part_of_the_memory_while_it_is_on(chickadee: Chickadee, qtbot: QtBot) -> None:

@@ -19,6 +19,7 @@ FLAGS = {
     "--threads": ("engine.threads", "load.threads"),
     "--memory": ("engine.memory", "load.memory_bytes"),
     "--backend": ("engine.backend", "load.backend"),
+    "--device": ("engine.device", "load.device"),
     "--kv-type": ("engine.kv_type", "load.kv_type"),
     "--draft-model": ("engine.draft_model", "load.draft_model"),
     "--flash-attention": ("engine.flash_attention", "load.flash_attention"),

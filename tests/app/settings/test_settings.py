@@ -49,8 +49,8 @@ def valid(setting: Setting) -> st.SearchStrategy[Value]:
     auto: st.SearchStrategy[Value] = st.just(AUTO) if setting.auto else st.nothing()
     if setting.kind == "choice":
         return st.sampled_from([value for value, _ in setting.choices])
-    if setting.kind == "text":
-        return st.text(max_size=200)
+    if setting.kind in ("text", "name"):
+        return st.text(min_size=low, max_size=200)
     if setting.kind == "folder":
         return st.sampled_from(["", str(Path("models").absolute())])
     if setting.kind == "number":

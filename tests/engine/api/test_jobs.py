@@ -19,7 +19,7 @@ from engine.api.security import Access
 from engine.client import Heard
 from engine.generation import deep
 from engine.generation.deep import DeepThread
-from engine.protocol.events import Failed, Finished, ModelInfo, Statistics, Text
+from engine.protocol.events import DeviceUse, Failed, Finished, ModelInfo, Statistics, Text
 from engine.protocol.requests import Generate, StopReason
 from engine.protocol.requests import Request as EngineRequest
 
@@ -113,6 +113,13 @@ def test_of_a_prompt_that_was_not_read_to_its_end_the_read_tokens_are_counted() 
     assert asked("/v1/messages", FORMS["/v1/messages"] + b"}", ScriptedLink("cancelled", unread=90), activity)[0] == 503
     assert served[-1] == (503, NUMBERS.prompt_tokens)
     assert f"chickadee_prompt_tokens_total {NUMBERS.prompt_tokens}" in activity.metrics(0, False).splitlines()
+
+
+def test_the_metrics_tell_where_the_model_is_computed() -> None:
+    reason = Sentence.plain('Prompts: a "fast" card')
+    shown = Activity().metrics(0, False, DeviceUse(reason, ("card",), "card", "some_layers", 7))
+    labels = r'device="card",way="some_layers",layers="7",reason="Prompts: a \"fast\" card"'
+    assert f"chickadee_device_info{{{labels}}} 1" in shown.splitlines()
 
 
 @pytest.mark.parametrize("path", FORMS)

@@ -24,7 +24,7 @@ def test_command_prints_its_json(capsys):
     code, out, _ = run(capsys, str(default_model()), "--memory", "1GiB", "--ctx", "2048", "--json")
     plan = json.loads(out)
     assert code == 0
-    assert list(plan) == [*FIELDS, "checkpoints", "threads", "reasons"]
+    assert list(plan) == [*FIELDS, "checkpoints", "threads", "reasons", "device"]
     assert plan["verdict"] == "fits"
     assert plan["n_ctx"] == 2048
     assert plan["max_n_ctx"] == 8192
