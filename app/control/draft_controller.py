@@ -52,6 +52,8 @@ class DraftController(QObject):
         self._engine, self._chat, self._retriever = engine, chat, retriever
         store = DraftStore(open_chats.store)
         self.keeper = DraftKeeper(store, lambda failure: window.notice.post_failure(failure, UNSAVED))
+        for unsent in open_chats.unsent():  # from now on, a new chat is one of these
+            self.keeper.draft_of(unsent)
         # Without restarts, the text of a user who types without a pause is stored too.
         self._pause = Debounce(self._store_text, pause_ms, self, restarts=False)
         self.folder_given: Event[Path] = Event()  # a folder was dropped or pasted, which cannot be attached
@@ -227,15 +229,13 @@ class DraftController(QObject):
 
     def _deliver(self, conversation: Conversation, message: Unsent, attachments: tuple[Attachment, ...]) -> None:
         """Put the message into its chat and have it answered."""
-        is_new, draft = not conversation.saver.stored, self.keeper.draft_of(conversation)
+        draft = self.keeper.draft_of(conversation)
         if conversation.busy:  # another answer has begun meanwhile
             self._send(conversation, message)
             return
         if not conversation.send(message.text, attachments):
             return
         self._notice.solve(FILES)
-        if is_new and not conversation.temporary:
-            self.keeper.forget_new_chat()
         message.clear()
         draft.choose()
         self._clear_composer_of(conversation, message)

@@ -17,7 +17,6 @@ from app.store.database import Done, transaction
 from common.failures import Failure
 from common.paths import path_of, path_text
 
-NEW = ""  # the id of the chat that is not stored yet
 TEXTS = ("text", "queued", *CHOICES)
 PUT_TEXT = f"""INSERT INTO unsent (chat_id, {", ".join(TEXTS)}, attachments) VALUES (?{", ?" * len(TEXTS)}, '[]')
     ON CONFLICT (chat_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in TEXTS)}"""
@@ -85,12 +84,6 @@ class DraftStore:
             self._without_files.discard(chat_id)
         self._store.writer.write(write, written, long=files)
 
-    def delete_orphans(self) -> None:
-        """Delete the drafts of chats that are permanently deleted."""
-        for table in UNSENT:
-            forget = f"DELETE FROM {table} WHERE chat_id != ? AND chat_id NOT IN (SELECT id FROM chats)"
-            self._store.with_connection(lambda db, forget=forget: db.execute(forget, (NEW,)))  # type: ignore[misc]
-
 
 class DraftKeeper:
     """The drafts of all chats: in memory while the window is open, and stored for the next start.
@@ -104,7 +97,6 @@ class DraftKeeper:
         self.not_saved: Event[()] = Event()
         self.loaded: Event[Conversation] = Event()
         self._unstored: dict[Conversation, tuple[bool, Failure]] = {}  # whether its files are unstored too, and why
-        self._guarded(store.delete_orphans)
 
     def draft_of(self, conversation: Conversation) -> MessageDraft:
         """Return the conversation's draft; load it from the store the first time."""
@@ -114,7 +106,7 @@ class DraftKeeper:
                 return conversation.draft
 
             def load() -> None:
-                conversation.draft = self._store.load(_key(conversation))
+                conversation.draft = self._store.load(conversation.chat.id)
 
             self._guarded(load)
             self.loaded.emit(conversation)
@@ -129,10 +121,6 @@ class DraftKeeper:
             draft = each.draft
             if draft is not None:
                 self._save(each, draft, with_files or (each is conversation and files))
-
-    def forget_new_chat(self) -> None:
-        """Delete the stored draft of the new chat, which has just been stored as a chat of its own."""
-        self._store.save(NEW, MessageDraft(), self._report)
 
     def retry_unstored(self) -> Failure | None:
         """Try once more to store the drafts that could not be stored; return the first Failure, or None."""
@@ -155,7 +143,7 @@ class DraftKeeper:
             if before is None:  # report it once
                 self._report(failure)
 
-        self._store.save(_key(conversation), draft, done, files)
+        self._store.save(conversation.chat.id, draft, done, files)
 
     def _guarded(self, work: Callable[[], object]) -> None:
         try:
@@ -166,10 +154,6 @@ class DraftKeeper:
     def _report(self, failure: Failure | None) -> None:
         if failure is not None:
             self._failed(failure)
-
-
-def _key(conversation: Conversation) -> str:
-    return conversation.chat.id if conversation.saver.stored else NEW
 
 
 def _packed(message: Unsent) -> tuple[tuple[Attachment, ...], list[str]]:

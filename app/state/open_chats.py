@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
@@ -43,7 +43,9 @@ class OpenChats(ConversationEvents):
         # Conversations of chats that were deleted permanently, as long as someone holds one: an import may bring the
         # chat back.
         self._gone: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
-        self.current = self.new()
+        for chat_id in store.unsent_ids():
+            self._make(Chat(id=chat_id)).state = "new"
+        self.current = next(self.unsent(), None) or self.new_beside()
 
     def follow_current(self, show: Callable[[], object], *events: Event[Conversation, *tuple[Any, ...]]) -> None:
         """Call `show` when another chat is shown, and at these events of the shown one."""
@@ -70,17 +72,19 @@ class OpenChats(ConversationEvents):
 
         A chat is listed and stored with its first message.
         """
-        unsent = (each for each in self._conversations.values() if each.state == "new" and not each.temporary)
-        with_draft = (each for each in unsent if each.draft and each.draft.has_content)
+        with_draft = (each for each in self.unsent() if each.draft and each.draft.has_content)
         return self._make_current(next(with_draft, None) or self.new_beside())
 
     def new_in(self, folder_id: str) -> Conversation:
         """Open an empty chat in a folder, or the one that is there already."""
         self.projects.of_folder(folder_id)  # a store that cannot be read fails here
-        unsent = (each for each in self._conversations.values() if each.state == "new" and not each.temporary)
-        inside = next((each for each in unsent if each.chat.folder_id == folder_id), None) or self.new_beside()
+        inside = next((each for each in self.unsent() if each.chat.folder_id == folder_id), None) or self.new_beside()
         inside.update_entry(folder_id=folder_id)
         return self._make_current(inside)
+
+    def unsent(self) -> Iterator[Conversation]:
+        """Yield the chats without messages, among them those whose drafts an earlier run has stored."""
+        return (each for each in self._conversations.values() if each.state == "new" and not each.temporary)
 
     def new_beside(self) -> Conversation:
         """Return an empty chat and leave the current one open; it is listed and stored with its first message."""

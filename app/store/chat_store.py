@@ -39,8 +39,9 @@ DOOM_HIDDEN = f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at < {DOOME
 MARK_DELETED = "UPDATE chats SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL"
 DOOM_OLD = f"UPDATE chats SET deleted_at = {DOOMED} WHERE deleted_at > {DOOMED} AND deleted_at < ?"
 UNSENT = ("unsent", "unsent_files")
-FORGET_UNSENT = f"""DELETE FROM {{table}} WHERE chat_id <> ''
-    AND chat_id NOT IN (SELECT id FROM chats WHERE deleted_at IS NULL OR deleted_at <> {DOOMED})"""
+FORGET_UNSENT = tuple(
+    f"DELETE FROM {table} WHERE chat_id IN (SELECT id FROM chats WHERE deleted_at = {DOOMED})" for table in UNSENT
+)
 LONG = 20_000  # characters; storing and indexing this many takes a quarter of a frame
 R = TypeVar("R")
 
@@ -72,7 +73,7 @@ class ChatStore:
                 if not accepted_import(path).exists():  # else app.store.merging completes it
                     self._db.execute(DOOM_HIDDEN)
                 self._db.execute(DOOM_OLD, (time.time() - KEEP_DELETED_SECONDS,))
-                self._forget_unsent()
+                forget_unsent(self._db)
             except BaseException:
                 self._db.close()
                 raise
@@ -152,6 +153,15 @@ class ChatStore:
                 by_id[message_id] = replace(by_id[message_id], attachments=attachments)
         return list(by_id.values())
 
+    def unsent_ids(self) -> list[str]:
+        """Return the ids of the chats that have a draft but no messages, the oldest first."""
+        tables = " UNION ALL ".join(f"SELECT chat_id, rowid AS number FROM {table}" for table in UNSENT)
+        found = self._execute(
+            f"SELECT chat_id FROM ({tables}) WHERE chat_id NOT IN (SELECT id FROM chats)"
+            " GROUP BY chat_id ORDER BY min(number)"
+        )
+        return [chat_id for (chat_id,) in found]
+
     def edits(self, chat_id: str) -> dict[str, str]:
         """Return the unsent edits of a chat's messages by message id."""
         return dict(self._execute("SELECT id, edit FROM messages WHERE chat_id = ? AND edit IS NOT NULL", chat_id))
@@ -173,12 +183,12 @@ class ChatStore:
 
     def delete_for_good(self, *chat_ids: str) -> None:
         """Delete the deleted ones of these chats permanently; the next upkeep removes their data from the file."""
+        ids = [(chat_id,) for chat_id in chat_ids]
         with self.writing() as db:
-            db.executemany(
-                f"UPDATE chats SET deleted_at = {DOOMED} WHERE id = ? AND deleted_at IS NOT NULL",
-                [(chat_id,) for chat_id in chat_ids],
-            )
-            self._forget_unsent()
+            db.executemany(f"UPDATE chats SET deleted_at = {DOOMED} WHERE id = ? AND deleted_at IS NOT NULL", ids)
+            forget_unsent(db)
+            for table in UNSENT:  # the drafts of chats that could not be stored
+                db.executemany(f"DELETE FROM {table} WHERE chat_id = ? AND chat_id NOT IN (SELECT id FROM chats)", ids)
 
     def delete_all(self) -> None:
         """Delete all chats and drafts permanently; folders and personas stay, and chats that are being imported.
@@ -242,15 +252,17 @@ class ChatStore:
         with self.connection() as db:
             return db.execute(statement, values).fetchall()
 
-    def _forget_unsent(self) -> None:
-        for table in UNSENT:
-            self._db.execute(FORGET_UNSENT.format(table=table))
-
     def _mark_deleted(self, moment: float | None, chat_ids: Iterable[str]) -> list[str]:
         """Set when these chats were deleted; return the ids of those that exist."""
         mark = f"UPDATE chats SET deleted_at = ? WHERE id = ? AND deleted_at IS NOT {DOOMED}"
         with self.writing() as db:
             return [chat_id for chat_id in chat_ids if db.execute(mark, (moment, chat_id)).rowcount]
+
+
+def forget_unsent(db: sqlite3.Connection) -> None:
+    """Delete the drafts of chats that were deleted permanently."""
+    for statement in FORGET_UNSENT:
+        db.execute(statement)
 
 
 def accepted_import(path: Path) -> Path:

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+from app.store.chat import new_id
 from app.store.database import open_database, transaction
 from app.store.message_search import spaced
 from common.failures import Failure
@@ -212,6 +213,17 @@ def create_projects(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX facts_of_project ON facts(folder_id)")
 
 
+def give_new_chats_ids(db: sqlite3.Connection) -> None:
+    """Keep each draft under its chat's id, also while the chat has no messages.
+
+    All such chats had the id '', so that one of them replaced the draft of another.
+    """
+    id = new_id()
+    for table in ("unsent", "unsent_files"):
+        db.execute(f"DELETE FROM {table} WHERE chat_id <> '' AND chat_id NOT IN (SELECT id FROM chats)")
+        db.execute(f"UPDATE {table} SET chat_id = ? WHERE chat_id = ''", (id,))
+
+
 def done_by(*statements: str) -> Step:
     """Return the step that executes these statements."""
 
@@ -239,7 +251,7 @@ MIGRATIONS: tuple[Step, ...] = (
         "ALTER TABLE chats ADD COLUMN options TEXT NOT NULL DEFAULT ''",
         "CREATE TABLE personas (name TEXT PRIMARY KEY, options TEXT NOT NULL) STRICT",
     ),
-    # The unsent text in each chat's composer; the chat that is not stored yet has the id ''.
+    # The unsent text in each chat's composer. The chat without messages had the id '' until `give_new_chats_ids`.
     done_by("CREATE TABLE unsent (chat_id TEXT PRIMARY KEY, text TEXT NOT NULL, attachments TEXT NOT NULL) STRICT"),
     # The deletion mark of messages, which are kept for a while, and the branches that were shown last.
     done_by(
@@ -290,6 +302,7 @@ MIGRATIONS: tuple[Step, ...] = (
     create_projects,
     # The tools that were chosen for a chat before its first message, as `chats.tools`.
     added("unsent", "tools TEXT NOT NULL DEFAULT ''"),
+    give_new_chats_ids,
 )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from app.store.chat_store import DOOMED, KEEP_DELETED_SECONDS
+from app.store.chat_store import DOOMED, KEEP_DELETED_SECONDS, forget_unsent
 from app.store.database import failures, transaction
 from app.store.migrations import open_migrated
 
@@ -63,6 +63,7 @@ def remove_deleted(db: sqlite3.Connection) -> Iterator[None]:
             if not numbers:
                 break
             yield
+    forget_unsent(db)  # or they would be the drafts of new chats
     db.execute(f"DELETE FROM chats WHERE deleted_at = {DOOMED}")
 
 

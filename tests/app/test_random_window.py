@@ -80,7 +80,20 @@ def the_menu_of_models_of_a_message_that_goes(state: WindowMachine) -> None:
     state.answer_again_with(which=1, model=0, close=False)
 
 
-FOUND = (a_question_typed_into_the_quick_window_at_the_end, the_menu_of_models_of_a_message_that_goes)
+def drafts_of_three_chats_that_cannot_be_stored(state: WindowMachine) -> None:
+    """Close once the disk works again: the draft of each chat had replaced that of the one before."""
+    state.disk_fails_or_works_again()
+    for _ in range(3):
+        state.ask(how="enter", speeches=[])
+        state.write(how="nothing")
+    state.attach(what="short text")  # is stored by another thread, whose disk works
+
+
+FOUND = (
+    a_question_typed_into_the_quick_window_at_the_end,
+    drafts_of_three_chats_that_cannot_be_stored,
+    the_menu_of_models_of_a_message_that_goes,
+)
 
 
 @pytest.mark.found

@@ -192,11 +192,12 @@ def test_recent_models_come_latest_first(path: Path) -> None:
 def test_what_was_not_sent_goes_with_its_chat(path: Path) -> None:
     store = ChatStore(path)
     store.save(Chat("t", id="c"))
-    for chat_id in ("", "c", "gone long ago"):
+    for chat_id in ("new", "c", "never stored"):
         store._db.execute("INSERT INTO unsent (chat_id, text, attachments) VALUES (?, 'half a secret', '')", (chat_id,))
         store._db.execute("INSERT INTO unsent_files (chat_id, attachments) VALUES (?, '[]')", (chat_id,))
     store.delete("c")
-    store.delete_for_good("c")
+    store.delete_for_good("c", "never stored")
     for table in ("unsent", "unsent_files"):
-        assert store._db.execute(f"SELECT chat_id FROM {table}").fetchall() == [("",)]
+        assert store._db.execute(f"SELECT chat_id FROM {table}").fetchall() == [("new",)]
+    assert store.unsent_ids() == ["new"]
     store.close()

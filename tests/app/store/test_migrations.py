@@ -21,6 +21,7 @@ RELEASED = (
     0xa26b97b5, 0x12c0a524, 0xd5233844, 0x037c8fea, 0x542ebbc4, 0x1fe6b886, 0x9b907a8c, 0xbda8ad76,
     0xfa35df44, 0xff2bfc61, 0xc80425d5, 0x7ef579c9, 0xe7d0aa8c, 0x9f3e79f2, 0xa534f8a0, 0xc275993c,
     0xef026c5a, 0x4ae3cdae, 0x2c87ab45, 0x331415d5, 0x2277595e, 0x93348d1f,
+    0x93348d1f,
 )  # fmt: skip
 
 
@@ -104,10 +105,11 @@ def test_files_that_were_not_sent_come_along(path: Path) -> None:
         db.execute("INSERT INTO unsent VALUES (?, ?, ?)", row)
     db.close()
     store = ChatStore(path)
-    draft = DraftStore(store).load("")
+    (id,) = store.unsent_ids()
+    draft = DraftStore(store).load(id)
     assert (draft.text, [each.text for each in draft.attachments]) == ("a question", ["words"])
     for table, column in (("unsent", "[]"), ("unsent_files", file)):
-        assert set(store._db.execute(f"SELECT attachments FROM {table}")) == {(column,)}
+        assert store._db.execute(f"SELECT chat_id, attachments FROM {table}").fetchall() == [(id, column)]
     store.close()
 
 
