@@ -389,10 +389,13 @@ class Conversation(ConversationEvents):
         self._tell_entry(before)
 
     def save(self, *messages: ChatMessage, branch: bool = False) -> None:
-        """Store the entry, these messages and the edits of messages, and which branch is shown if `branch`."""
+        """Store the entry, these messages and the edits of messages, and which branch is shown if `branch`.
+
+        An answer that never began is not stored, whatever happens to it.
+        """
         if branch:
             self.chat = replace(self.chat, leaf_id=self.tree.leaf, chosen=self.tree.chosen_text())
-        self.saver.save(messages)
+        self.saver.save(message for message in messages if message.id != self._refused)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
