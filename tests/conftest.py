@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.windows_exceptions import ignored_files, skip_exceptions
 
@@ -19,8 +19,21 @@ os.environ.setdefault("GOMP_SPINCOUNT", "500")
 # Tests expect what a computer does that is plugged in, and must also pass on one that is not.
 os.environ["CHICKADEE_BATTERY"] = "none"
 # No deadline, for the same reason. Each run tries other examples; its last lines say how to repeat them.
-settings.register_profile("usual", deadline=None, max_examples=50, print_blob=True)
-settings.register_profile("slow", deadline=None, max_examples=2_000, print_blob=True)
+# The shortest example that fails is looked for only if that is asked for: in a busy run, pytest-timeout ended tests
+# meanwhile, and with them the whole process, which could not tell what had failed.
+SHRINKS = "CHICKADEE_RANDOM_SHRINK" in os.environ
+PHASES = [phase for phase in Phase if SHRINKS or phase not in (Phase.shrink, Phase.explain)]
+    phase for phase in Phase if phase not in (Phase.shrink, Phase.explain) or "CHICKADEE_RANDOM_SHRINK" in os.environ
+]
+for profile, examples in (("usual", 50), ("slow", 2_000)):
+    settings.register_profile(
+        profile,
+        deadline=None,
+        max_examples=examples,
+        print_blob=True,
+        phases=PHASES,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("usual")
 # Tests compare texts, so the window is English, whatever the system's language, until a test switches.
 os.environ |= {"LANGUAGE": "en", "LC_ALL": "C.UTF-8"}
@@ -41,7 +54,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Tell how to try the same examples again."""
-    terminalreporter.write_line(f"The examples of this run: --hypothesis-seed={config.option.hypothesis_seed}")
+    seed = config.option.hypothesis_seed
+    terminalreporter.write_line(
+        f"The examples of this run: --hypothesis-seed={seed} (CHICKADEE_RANDOM_SHRINK=1 looks for the shortest)"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from app.foundation import Intervals
@@ -23,7 +23,6 @@ from tests.engine.remote.page_server import PageServer, page_server
 from tests.found import Sequence, repeat
 
 EXAMPLES = os.environ.get("CHICKADEE_RANDOM_EXAMPLES")
-SHRINK = "CHICKADEE_RANDOM_SHRINK" in os.environ  # takes many minutes
 OpenDesk = Callable[[], Desk]
 
 
@@ -126,7 +125,6 @@ def test_nothing_is_lost_whatever_is_pressed(open_desk: OpenDesk, examples: int,
             deadline=None,
             print_blob=True,
             report_multiple_bugs=False,
-            phases=[Phase.generate, Phase.shrink] if SHRINK else [Phase.generate],
             suppress_health_check=list(HealthCheck),
         ),
     )
