@@ -52,8 +52,6 @@ class DraftController(QObject):
         self._engine, self._chat, self._retriever = engine, chat, retriever
         store = DraftStore(open_chats.store)
         self.keeper = DraftKeeper(store, lambda failure: window.notice.post_failure(failure, UNSAVED))
-        for unsent in open_chats.unsent():  # from now on, a new chat is one of these
-            self.keeper.draft_of(unsent)
         # Without restarts, the text of a user who types without a pause is stored too.
         self._pause = Debounce(self._store_text, pause_ms, self, restarts=False)
         self.folder_given: Event[Path] = Event()  # a folder was dropped or pasted, which cannot be attached
@@ -63,6 +61,8 @@ class DraftController(QObject):
         self._conversation: Conversation | None = None
         self._model: ModelInfo | None = None
         self._listen()
+        for unsent in open_chats.unsent():  # from now on, a new chat is one of these
+            self.keeper.draft_of(unsent)
 
     def _listen(self) -> None:
         composer, open_chats = self._composer, self._open_chats

@@ -213,7 +213,7 @@ class Conversation(ConversationEvents):
         if waiting is not None:
             if waiting.leaf_before:
                 self.tree.show(waiting.leaf_before)
-                self._update_branch()
+                self._update_branch(store=True)  # an import may have added messages below
             self.phase_changed.emit(self)
 
     def show(self, id: str | None) -> bool:

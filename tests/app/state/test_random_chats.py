@@ -508,9 +508,19 @@ def an_answer_that_never_began_gets_a_summary(state: Chatting) -> None:
     state.sum_up(which=0, at=1, empty=False)
 
 
+def an_import_adds_messages_below_an_answer_that_is_to_be_written_again(state: Chatting) -> None:
+    """Stop before the other answer begins: the messages were shown, and after the next start they were not."""
+    state.chats_of_before(ends=["length"])
+    state.export(later=True)
+    state.answer_again(which=0)
+    state.import_file()
+    state.stop(which=0)
+
+
 FOUND = (
     an_answer_that_never_began_is_deleted_with_its_question,
     an_answer_that_never_began_gets_a_summary,
+    an_import_adds_messages_below_an_answer_that_is_to_be_written_again,
 )
 
 
