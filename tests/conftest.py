@@ -23,8 +23,6 @@ os.environ["CHICKADEE_BATTERY"] = "none"
 # meanwhile, and with them the whole process, which could not tell what had failed.
 SHRINKS = "CHICKADEE_RANDOM_SHRINK" in os.environ
 PHASES = [phase for phase in Phase if SHRINKS or phase not in (Phase.shrink, Phase.explain)]
-    phase for phase in Phase if phase not in (Phase.shrink, Phase.explain) or "CHICKADEE_RANDOM_SHRINK" in os.environ
-]
 for profile, examples in (("usual", 50), ("slow", 2_000)):
     settings.register_profile(
         profile,
