@@ -270,7 +270,7 @@ def _merge(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> Before 
     changed = [
         message
         for message in messages
-        if message.id not in known or (is_newer and message != known[message.id])
+        if message.id not in known or (is_newer and _replaces(message, known[message.id]))
     ]  # fmt: skip
     is_deleted = deleted_at is not None and deleted_at != HIDDEN
     if not (changed or is_deleted or _merged_entry(chat, stored) != stored):
@@ -290,6 +290,12 @@ def _merge(store: ChatStore, chat: Chat, messages: list[ChatMessage]) -> Before 
         tuple(known[message.id] for message in changed if message.id in known),
         tuple(message.id for message in changed if message.id not in known),
     )
+
+
+def _replaces(message: ChatMessage, stored: ChatMessage) -> bool:
+    """Return whether the message differs and is not just a beginning of the stored one, which was still written."""
+    is_beginning = stored.content.startswith(message.content) and stored.content != message.content
+    return message != stored and not is_beginning
 
 
 def _merged_entry(chat: Chat, stored: Chat) -> Chat:

@@ -517,7 +517,16 @@ def an_import_adds_messages_below_an_answer_that_is_to_be_written_again(state: C
     state.stop(which=0)
 
 
+def an_answer_ends_after_it_was_exported_and_goes_on_elsewhere(state: Chatting) -> None:
+    """Import the chat, which is newer there: its beginning of the answer replaced the whole one."""
+    state.turn(which=0, pieces=1, end="")
+    state.export(later=True)
+    state.write(which=0, pieces=2, end="end")
+    state.import_file()
+
+
 FOUND = (
+    an_answer_ends_after_it_was_exported_and_goes_on_elsewhere,
     an_answer_that_never_began_is_deleted_with_its_question,
     an_answer_that_never_began_gets_a_summary,
     an_import_adds_messages_below_an_answer_that_is_to_be_written_again,
