@@ -1,11 +1,13 @@
-"""The prompt set of the drafting benchmarks: questions to a small local model, nine kinds, at least four of each.
+"""The prompt set of the drafting benchmarks: questions to a small local model, ten kinds, at least four of each.
 
-Texts and code that prompts refer to lie in `benchmarks/texts/`, all written for this purpose. Within each kind the
-first, third … prompt is for tuning and the others are held out; a text is never used in both halves.
+Texts and code that prompts refer to lie in `benchmarks/texts/`, all written for this purpose; retrieval's passages are
+those of `benchmarks.retrieval`. Within each kind the first, third … prompt is for tuning and the others are held out; a
+text is never used in both halves.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from engine.protocol.requests import Message
 from training.chat_lines import read_chats
 
 TEXTS = Path(__file__).parent / "texts"
+DOCUMENTS = Path(__file__).parent / "documents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,23 @@ FOLLOW_UPS: tuple[tuple[str, ...], ...] = (
     ),
 )  # fmt: skip
 
+# The section that answers stands between the sections around it, as the passages that a collection finds.
+RETRIEVAL = (
+    ("fables", "The Lion and the Mouse", "How did a tiny animal repay the mighty one who spared it?"),
+    ("countries", "Iceland", "Which northern island has the oldest functioning parliament, and what did a volcano do?"),
+    ("fables", "The Milkmaid and Her Pail", "Who dreams of riches and then spills everything? Quote the passage."),
+    ("countries", "Ireland", "When did the nation that lost a quarter of its people to famine become independent?"),
+    ("fables", "The Fox and the Stork", "What did each host serve, and why could the guest not eat it?"),
+    ("countries", "Iran", "Where did clerics overthrow the shah? List what happened afterwards, with the years."),
+)
+
+
+def passages(document: str, heading: str) -> str:
+    """Return a section of a document with the one before it and the one behind it."""
+    sections = re.split("^(?=# )", (DOCUMENTS / f"{document}.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    at = next(i for i, section in enumerate(sections) if section.startswith(f"# {heading}\n"))
+    return "".join(sections[at - 1 : at + 2]).strip()
+
 
 def text(name: str) -> str:
     return (TEXTS / f"{name}.txt").read_text(encoding="utf-8").strip()
@@ -207,6 +227,7 @@ def prompts() -> list[Prompt]:
         "editing": [chat(f"{task}\n\n```{kind}\n{text(name)}\n```") for name, kind, task in EDITING],
         "rewriting": [chat(f"{text(name)}\n\n{task}") for name, task in REWRITING],
         "follow-up": [chat(*turns) for turns in FOLLOW_UPS],
+        "retrieval": [chat(f"{passages(name, heading)}\n\n{task}") for name, heading, task in RETRIEVAL],
     }
     return [Prompt(name, messages, bool(i % 2)) for name, some in chats.items() for i, messages in enumerate(some)]
 

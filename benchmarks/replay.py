@@ -1,6 +1,6 @@
 """Replay recorded answers through drafters and policy, without a model: what they save, and could save at most.
 
-    python -m benchmarks.replay record --model M [--threads N] --out FILE
+    python -m benchmarks.replay record --model M [--threads N] [--only KIND …] [--tokens N] --out FILE
     python -m benchmarks.replay [--trace FILE] [--costs machine|ik|products|laptop|between|KIND …] [--phrases MODEL]
                                 [--half tuning|held-out|all] [--json]
 
@@ -23,6 +23,8 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.command import benchmark_parser, print_json
+from benchmarks.drafting import selected
+from benchmarks.prompts import prompts
 from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
 from common.planning import Computer
 from engine.costs.cost_model import LAPTOP, Curve
@@ -110,7 +112,7 @@ def main() -> None:
 
 def record_traces(options: argparse.Namespace) -> None:
     traces = []
-    for trace in record(options.model, options.threads):
+    for trace in record(options.model, options.threads, selected(prompts(), None, options.only), options.tokens):
         traces.append(trace)
         print(f"{len(traces):3} {trace.category:12} {len(trace.prompt):5} {len(trace.output):4}")
     save(options.out, options.model, traces)
@@ -121,6 +123,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("command", nargs="?", choices=["replay", "record"], default="replay")
     parser.add_argument("--model", type=Path)
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--only", nargs="+", metavar="KIND", help="record these kinds of prompts only")
+    parser.add_argument("--tokens", type=int, default=ANSWER_TOKENS, help="longest answer to record")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--trace", type=Path, default=TRACE)
     parser.add_argument("--costs", choices=list(all_tables()), nargs="+", metavar="COSTS")
@@ -139,13 +143,13 @@ PassCost = Callable[[int], float]  # plain steps that a pass of so many tokens c
 def results(options: argparse.Namespace, traces: list[Trace], drafters: MakeDrafters) -> dict[str, list[Row]]:
     """Return rows by table of costs and half."""
     halves = ["tuning", "held-out"] if options.half == "all" else [options.half]
-    proposals = [propose_drafts(trace, drafters()) for trace in traces]
-    tables = {}
-    for name in options.costs or TABLES:
-        for half in halves:
-            chosen = [(t, p) for t, p in zip(traces, proposals, strict=True) if t.held_out == (half == "held-out")]
-            tables[f"{name}, {half}"] = rows(chosen, Curve(all_tables()[name]).at)
-    return tables
+    proposals = dict[str, list[tuple[Trace, list[list[Draft]]]]]()
+    for half in halves:
+        of_half = [trace for trace in traces if trace.held_out == (half == "held-out")]
+        some = list(drafters())  # for all answers in turn, as in the engine: they remember the chats before
+        proposals[half] = [(trace, propose_drafts(trace, some)) for trace in of_half]
+    costs = {name: Curve(all_tables()[name]).at for name in options.costs or TABLES}
+    return {f"{name}, {half}": rows(proposals[half], c) for name, c in costs.items() for half in halves}
 
 
 def propose_drafts(trace: Trace, drafters: Iterable[Drafter]) -> list[list[Draft]]:
@@ -158,7 +162,7 @@ def propose_drafts(trace: Trace, drafters: Iterable[Drafter]) -> list[list[Draft
         drafter.begin(trace.prompt)
         for i, token in enumerate(trace.output, 1):
             drafter.extend((token,))
-            most = min(MAX_DRAFTED, ANSWER_TOKENS - i - 1)
+            most = min(MAX_DRAFTED, trace.limit - i - 1)
             drafts[i - 1] += [replace(draft, cost_seconds=0) for draft in drafter.propose(most)]
     return drafts
 

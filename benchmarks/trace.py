@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.peers import GREEDY
-from benchmarks.prompts import Prompt, prompts
+from benchmarks.prompts import Prompt
 from engine.engine import Engine
+from engine.loading.libraries import backend
 from engine.protocol.events import Finished
 from engine.protocol.requests import Generate, Load
-from engine.runtime.llama.runtime import Model
 from engine.tokenization.template import ChatTemplate
 
 ANSWER_TOKENS = 128
@@ -22,13 +22,17 @@ ANSWER_TOKENS = 128
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Token ids of one prompt (with its template) and of its greedy answer, without the token that ended the answer."""
+    """Token ids of one prompt (with its template) and of its greedy answer, without the token that ended the answer.
+
+    `limit`: tokens after which the answer was cut off.
+    """
 
     category: str
     held_out: bool
     prompt: list[int]
     output: list[int]
     ended: bool
+    limit: int = ANSWER_TOKENS
 
     @property
     def steps(self) -> int:
@@ -36,20 +40,21 @@ class Trace:
         return len(self.output) - 1 + self.ended
 
 
-def record(model: Path, threads: int | None) -> Iterator[Trace]:
-    """Answer the prompt set, one trace after the other; prompts with a common beginning share its prefill."""
-    with closing(Model(model, dry=True)) as dry, closing(Engine()) as engine:
-        template = ChatTemplate(dry.template, dry.vocabulary)
-        engine.load(Load(0, str(model), n_ctx=4096, threads=threads))
-        for number, prompt in enumerate(prompts(), 1):
-            yield answered(engine, template, number, prompt)
+def record(model: Path, threads: int | None, chosen: Iterable[Prompt], limit: int) -> Iterator[Trace]:
+    """Answer prompts, one trace after the other; prompts with a common beginning share its prefill."""
+    with closing(Engine()) as engine:
+        library = backend(engine.load(Load(0, str(model), n_ctx=4096, threads=threads)).model.backend)
+        with closing(library.load(model, dry=True)) as dry:
+            template = ChatTemplate(dry.template, dry.vocabulary)
+            for number, prompt in enumerate(chosen, 1):
+                yield answered(engine, template, number, prompt, limit)
 
 
-def answered(engine: Engine, template: ChatTemplate, number: int, prompt: Prompt) -> Trace:
-    *_, finished = engine.generate(Generate(number, prompt.messages, GREEDY, ANSWER_TOKENS, draft="off"))
+def answered(engine: Engine, template: ChatTemplate, number: int, prompt: Prompt, limit: int) -> Trace:
+    *_, finished = engine.generate(Generate(number, prompt.messages, GREEDY, limit, draft="off"))
     assert isinstance(finished, Finished)
-    ended = finished.statistics.stop_reason == "end"
-    return Trace(prompt.category, prompt.held_out, list(template.tokens(prompt.messages)), list(finished.tokens), ended)
+    ended, tokens = finished.statistics.stop_reason == "end", list(template.tokens(prompt.messages))
+    return Trace(prompt.category, prompt.held_out, tokens, list(finished.tokens), ended, limit)
 
 
 def save(path: Path, model: Path, traces: list[Trace]) -> None:
