@@ -475,10 +475,12 @@ class Engine(BaseEngine):
         self._last_tokens = []
         if self._model:
             self._model.chat_cache.delete_chat(chat)
+            self._model.sources.lookup.forget()
 
     def forget(self) -> None:
         if self._model:
             self._model.chat_cache.clear()
+            self._model.sources.lookup.forget()
 
     def close(self) -> None:
         """Free the loaded model, and whatever belongs to it.

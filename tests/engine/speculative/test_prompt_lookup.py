@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks.fit_prior import VECTOR, features
 from engine.protocol.requests import Lookup
-from engine.speculative.prompt_lookup import LEVELS, MAX_MATCH, PromptLookup, Suffixes
+from engine.speculative.prompt_lookup import LEVELS, MAX_MATCH, PAST_TOKENS, PromptLookup, Suffixes
 from engine.speculative.prompt_lookup_prior import HOPELESS, TokenRecords, acceptance_prior
 from engine.speculative.published import PublishedLookup
 
@@ -93,6 +93,7 @@ def test_pieces_make_no_difference(prompt: list[int], answer: list[int], data: s
     whole.extend(answer)
     pieces.begin(data.draw(texts))
     pieces.propose(3)
+    pieces.forget()
     pieces.begin(prompt)
     at = 0
     while at < len(answer):
@@ -155,6 +156,52 @@ def test_a_word_that_was_replaced_before_is_expected_to_be_replaced_again() -> N
     drafter.begin([*source, *range(100, 200)])
     drafter.extend([21, 22])  # another answer may do otherwise
     assert drafter.propose(4)[0].confidence[2] > replaced.confidence[2] + 0.1
+
+
+ANSWER = list(range(300, 330))
+QUESTION, CHANGED = [*range(10, 30), 7, 1, 2, 3], [*range(10, 30), 8, 1, 2, 3]
+
+
+def test_the_answer_to_a_changed_question_is_drafted_from_the_answer_before() -> None:
+    drafter = PromptLookup()
+    drafter.begin([*QUESTION, *range(200, 210)])
+    drafter.extend(ANSWER)
+    drafter.begin([*CHANGED, *range(200, 210)])
+    assert drafts(drafter, 4) == [(300, 301, 302, 303)]
+    drafter.extend([300, 301, 302, 999, 304, 305])  # two tokens are enough once something was copied
+    assert drafts(drafter, 3) == [(306, 307, 308)]
+    drafter.extend(ANSWER[9:])
+    assert drafts(drafter, 3) == []  # a draft ends where the earlier answer ended
+
+
+def test_a_chat_is_copied_from_after_another_one_took_its_place() -> None:
+    drafter = PromptLookup()
+    for other in range(3):
+        drafter.begin([*range(1000 * other, 1000 * other + 50)])
+    drafter.begin([5000, *range(8)])
+    assert drafts(drafter, 2) == [(8, 9)]
+    drafter.begin([5000, *range(7)])
+    assert drafts(drafter, 2) == []  # too few known tokens to trust another chat
+
+
+def test_nothing_is_left_of_a_deleted_chat() -> None:
+    drafter = PromptLookup()
+    drafter.begin([*QUESTION, *ANSWER])
+    drafter.begin([*range(50, 60)])
+    drafter.forget()
+    drafter.begin(QUESTION)
+    assert drafts(drafter) == []
+
+
+def test_what_is_kept_of_earlier_chats_is_limited() -> None:
+    drafter = PromptLookup()
+    for number in range(12):
+        first = 10_000 * number
+        drafter.begin([*range(first, first + 3000)])
+    drafter.begin([])
+    assert len(drafter._past.tokens) <= 2 * PAST_TOKENS
+    drafter.begin([*range(112_990 - 10, 112_990)])
+    assert drafts(drafter, 2) == [(112_990, 112_991)]  # the end of the newest one is there
 
 
 def test_nothing_to_look_up() -> None:
