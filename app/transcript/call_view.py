@@ -80,7 +80,7 @@ class CallView(AnswerView):
 
     @property
     def line_parts(self) -> tuple[str, str]:
-        """What was done, and what came of it."""
+        """Words for what was done, and for what came of it."""
         return call_line(self._message, self._busy)
 
     def show_call(self, message: ChatMessage, busy: bool) -> None:

@@ -502,7 +502,7 @@ def an_answer_that_never_began_is_deleted_with_its_question(state: Chatting) -> 
 
 
 def an_answer_that_never_began_gets_a_summary(state: Chatting) -> None:
-    """Sum up a chat that was too long at its last message: the empty answer was stored with the summary."""
+    """Write a summary at the end of a chat that was too long: the empty answer was stored with the summary."""
     state.chats_of_before(ends=[])
     state.turn(which=0, pieces=0, end="too long")
     state.sum_up(which=0, at=1, empty=False)
