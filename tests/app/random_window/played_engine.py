@@ -7,7 +7,7 @@ of events does not depend on how busy the computer is, so that a sequence of rul
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from PySide6.QtCore import QObject
@@ -63,7 +63,7 @@ class PlayedEngine(QObject):
 
     # --- what the window does with a process ------------------------------------------------------------------------
 
-    def start(self, command: Sequence[str]) -> None:
+    def start(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         assert not self.running, "it is started already"
         self._reset()
         self.running = True
@@ -71,6 +71,9 @@ class PlayedEngine(QObject):
     def write(self, line: bytes) -> None:
         if self.running:
             self.lines.append(line)
+
+    def flush(self) -> None:
+        """Do nothing: what is written is here at once."""
 
     def kill(self) -> None:
         self._end = ProcessEnd(signal_number=KILLED, killed=True)
