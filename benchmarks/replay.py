@@ -28,7 +28,7 @@ from benchmarks.prompts import prompts
 from benchmarks.trace import ANSWER_TOKENS, Trace, load, record, save
 from common.planning import Computer
 from engine.costs.cost_model import LAPTOP, Curve
-from engine.costs.cost_prior import ModelTraits, prior_table, scale_row
+from engine.costs.cost_prior import ModelTraits, prior_table, scale_rows
 from engine.loading.libraries import vocabulary
 from engine.speculative.draft import Draft, Drafter
 from engine.speculative.drafting import Tally
@@ -37,7 +37,6 @@ from engine.speculative.policy import MAX_DRAFTED, DraftPolicy, StepCosts
 from engine.speculative.prompt_lookup import PromptLookup
 from engine.speculative.static_ngram import StaticNgram
 from engine.tokenization.tokens import common_prefix
-from models.shapes import WeightReads
 
 TRACE = Path(__file__).parent / "traces" / "qwen2.5-coder-1.5b-q4_k_m.json.gz"
 MACHINE = {
@@ -65,9 +64,9 @@ def simulated_costs() -> dict[str, dict[int, float]]:
     """Return c(k) by library, kind of processor and threads, from the prior timings of a Q4_K model."""
     tables = {}
     for row in (row for row in prior_table() if row.weights == Q4_K):
-        model = ModelTraits(row.weights, WeightReads(row.pass_bytes), 0)
+        parts, model = [(row, part) for part in row.parts], ModelTraits(row.parts, 0, row.layers)
         for threads in SIMULATED_THREADS:
-            timings = scale_row(row, model, "f16", Computer((), row.bandwidth, threads))
+            timings = scale_rows(parts, model, "f16", Computer((), row.bandwidth, threads))
             seconds = timings.pass_seconds[min(timings.pass_seconds)]
             tables[f"{row.library}-{row.kind}-{threads}"] = {k: seconds[k] / seconds[1] for k in seconds}
     return tables

@@ -1,4 +1,4 @@
-"""Time until the window is visible, and until the engine's first token, from the start of their processes.
+"""Time until the window is visible, its model loaded, an answer's first word there, and the engine's first token.
 
     python -m benchmarks.startup [--model M] [--bundle FOLDER] [--runs N] [--json]
 
@@ -6,12 +6,14 @@ The window starts as `make run` starts it, on a data folder of its own, offscree
 reports when the first frame is painted, while the engine loads beside it. "make run" is the whole command. With a
 bundle (build/dist/chickadee, made by `make package`) the packaged programs start instead. "quick window" is the time
 from the start of `--ask` until the running program has shown its quick window, for the first time and once more.
+"ready" is the time until the window's model is loaded, and "first word" that from Enter to the answer's first word.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -29,8 +31,17 @@ from engine.protocol.requests import Generate, Message
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 QUESTION = (Message("user", "Say hello."),)
-TARGETS = {"window": 0.8, "make run": 2.0, "packaged": 1.0, "first token": 3.0, "quick window": 0.3, "quick again": 0.3}
-QUICK = ("quick window", "quick again")
+TARGETS = {
+    "window": 0.8,
+    "make run": 2.0,
+    "packaged": 1.0,
+    "ready": 1.2,
+    "first word": 0.5,
+    "first token": 3.0,
+    "quick window": 0.3,
+    "quick again": 0.3,
+}
+QUICK, ANSWERED = ("quick window", "quick again"), ("ready", "first word")
 IDLE_SECONDS = 8.0  # until the model is loaded and the window has nothing to do
 PATIENCE = 60
 
@@ -42,11 +53,14 @@ def main() -> None:
     options = parser.parse_args()
     program = options.bundle.resolve() / "chickadee-engine" if options.bundle else None
     seconds: dict[str, list[float]] = {name: [] for name in (*commands(options), *QUICK, "loaded", "first token")}
+    seconds |= {name: [] for name in ANSWERED if not options.bundle}
     for _ in range(options.runs):
         for name, command in commands(options).items():
             seconds[name].append(window(command))
         for name, shown in zip(QUICK, quick(next(iter(commands(options).values()))), strict=True):
             seconds[name].append(shown)
+        for name, taken in (answered(options.model) if not options.bundle else {}).items():
+            seconds[name].append(taken)
         loaded, first = engine(options.model, program)
         seconds["loaded"].append(loaded)
         seconds["first token"].append(first)
@@ -91,6 +105,15 @@ def quick(command: list[str]) -> tuple[float, float]:
         wait_for(Path(folder) / "first-frame", process)
         time.sleep(IDLE_SECONDS)
         return ask(command, folder, process), ask(command, folder, process)
+
+
+def answered(model: Path) -> dict[str, float]:
+    """Return the seconds until the window's model is loaded, and from Enter to the first word, by ANSWERED."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "benchmarks.first_word", str(time.time()), folder, str(model)]
+        done = subprocess.run(command, cwd=CHECKOUT, env=environment(folder), capture_output=True, check=True)
+    result: dict[str, float] = json.loads(done.stdout)
+    return result
 
 
 def ask(command: list[str], folder: str, process: subprocess.Popen[bytes]) -> float:

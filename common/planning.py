@@ -76,6 +76,7 @@ class Computer(msgspec.Struct, frozen=True):
         bandwidth: bytes per second that all cores together read from memory.
         threads: threads with which it computes; they stand for the speed of its arithmetic.
         memory, available: bytes of RAM, and those that are free beside the user's other programs.
+        product: operations per second of a product with packed weights (`engine.runtime.graph.product`).
         decode_factor, prompt_factor: how many times faster a model ran here than was predicted for it; 1 before any
             was timed.
     """
@@ -85,6 +86,7 @@ class Computer(msgspec.Struct, frozen=True):
     threads: int = 0
     memory: int = 0
     available: int = 0
+    product: float = 0.0
     decode_factor: float = 1.0
     prompt_factor: float = 1.0
 

@@ -14,7 +14,7 @@ from common.folders import cache_folder
 from common.paths import path_of
 from common.units import exact_seconds
 from engine.commands.terminal import notes_to_stderr
-from engine.costs.profile import Profile, machine_profile
+from engine.costs.profile import Product, Profile, machine_profile
 from engine.devices.look import look_at_devices
 from engine.kv.saved import SavedChats
 from engine.loading.device_plan import Devices
@@ -38,14 +38,23 @@ def add_profile(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 def profile(options: argparse.Namespace) -> int:
     notes_to_stderr()
-    measured = machine_profile(options.fresh)
     library = backend(default_library())
+    measured = machine_profile(options.fresh, product_of(library))
     if not options.json:
         look_at_devices()
     devices = Devices.known()
     shown = asdict(measured) | {"kernels": library.kernels, "build": library.build, "devices": devices.names}
     print(json.dumps(shown) if options.json else table(measured, library, devices))
     return 0
+
+
+def product_of(library: Backend) -> Product | None:
+    """Return the product that the profile times; None without llama.cpp, whose kernels compute it."""
+    if library.name != "llama":
+        return None
+    from engine.runtime.graph.product import packed_product  # this process must not have loaded another library
+
+    return packed_product
 
 
 def table(profile: Profile, library: Backend, devices: Devices) -> str:
@@ -61,6 +70,7 @@ def table(profile: Profile, library: Backend, devices: Devices) -> str:
         "memory": f"{show_bytes(profile.ram_total_bytes)}, {show_bytes(profile.ram_available_bytes)} available",
         "memory reading": f"{speed(profile.read_bandwidth_bytes_per_s)} (threads {by_threads})",
         "float32": f"{profile.flops_f32_per_s / 1e9:,.0f} GFLOP/s",
+        "Q4_K product": f"{profile.product_flops_per_s / 1e9:,.0f} GFLOP/s",
         "disk reading": speed(profile.disk_read_bytes_per_s),
         "disk writing": speed(profile.disk_write_bytes_per_s),
         "measured": f"{profile.measured_at}, in {exact_seconds(profile.measuring_seconds)}",

@@ -65,7 +65,7 @@ REPORTED = (
     "threads",
 )  # fmt: skip
 MAX_LINE = 1 << 20  # bytes of a question
-NICE = 10  # below the engine's: an answer comes before the judgement of other models
+NICE = 7  # below the engine's: an answer comes before the judgement of other models
 PART_TITLES = {
     "weights_mapped": "weights, mapped file",
     "weights_read": "weights, read",

@@ -5,6 +5,10 @@ timed with each library and with the kernels of several kinds of processors. The
 computers, which the first real passes correct (`CostModel`, provisional). Decisions rest on ratios: a pass of eight
 tokens against one of a single token, one library against the other. These ratios change far less between computers.
 
+A model's weights are of several types, each of which has a speed of its own: a pass takes the sum of what its parts
+take, and each part is scaled from a row of its type (`WeightPart`). Prompts need no output head but for their last
+token.
+
 From the same timings follows the speed of a model that is not downloaded yet (`predict_speed`). Once the built-in model
 was timed, the error of its own prediction corrects those of the others. A measured speed is always better;
 `python -m benchmarks.prediction` compares both.
@@ -16,6 +20,7 @@ import functools
 import logging
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -30,13 +35,17 @@ from models.assets import asset
 from models.header import Header
 from models.shapes import KV_ELEMENT_BYTES, Shapes, WeightReads, shapes_of
 from models.tensor_types import TENSOR_TYPES, TYPE_NUMBERS
-from models.tensors import tensor_bytes
+from models.tensors import is_expert, tensor_bytes
 
 log = logging.getLogger("engine.costs")
 
 FILE = "calibration/prior.json"
 MOST_CORRECTION = 3.0  # times: a larger error of the prediction is a disturbed measurement
 CONTEXT = 1000  # tokens of the chat for which decoding is predicted
+EIGHT_LANES = ("avx512_vnni", "avx_vnni", "avx2")  # kinds whose kernels differ little for types without own ones
+# Of one token of a prompt in one layer, on two threads of the table's computer: attention, norms and whatever is no
+# product. So much longer the built-in model's prompts take than its weights do at the speed of a large model.
+LAYER_SECONDS, LAYER_THREADS = 22e-6, 2
 LIBRARIES: tuple[BackendName, ...] = ("ik", "llama")
 USUAL_TYPE = "Q4_K"
 
@@ -45,10 +54,11 @@ class PriorRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """Timings of one model with one library, from the shipped table.
 
     `kind`: of the processor. `weights`: number of the ggml type that most of the model's bytes have. `pass_bytes`:
-    bytes of weights that a pass of one token reads; `kv_bytes`: bytes of keys and values per token. `made_on`: name of
-    the processor that ran them; `bandwidth`: bytes per second that its computer reads from memory; `threads`: number of
-    threads that computed. `derived`: the times are those of another quantisation of the model, times how much longer
-    one thread's processor took (docs/how-it-decides.md).
+    bytes of weights that a pass of one token reads, `head_bytes` of them in the output head; `kv_bytes`: bytes of keys
+    and values per token. `made_on`: name of the processor that ran them; `bandwidth`: bytes per second that its
+    computer reads from memory; `threads`: number of threads that computed. `derived`: the times are those of another
+    quantisation of the model, times how much longer one thread's processor took (docs/how-it-decides.md). `product`:
+    operations per second of the product that the profile times; 0 if it was not timed there. `layers`: their number.
     """
 
     library: BackendName
@@ -61,21 +71,45 @@ class PriorRow(msgspec.Struct, frozen=True, omit_defaults=True):
     bandwidth: float
     threads: int = 2
     derived: bool = False
+    head_bytes: int = 0
+    product: float = 0.0
+    layers: int = 0
+
+    @property
+    def parts(self) -> tuple[WeightPart, ...]:
+        """The parts of the row's own model, all of them of its main type."""
+        layers = WeightPart(self.weights, WeightReads(self.pass_bytes - self.head_bytes))
+        return layers, WeightPart(self.weights, WeightReads(self.head_bytes), is_head=True)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightPart:
+    """Weights of one ggml type `type`, in a model's layers or in its output head, and the bytes that passes read."""
+
+    type: int
+    reads: WeightReads
+    is_head: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTraits:
     """Properties of a model that decide how long its passes take.
 
-    `weights`: number of the ggml type of most weights. `reads`: bytes of weights that passes read. `kv_elements`:
-    numbers in one token's keys and values of all layers. `attends_everywhere`: every layer has attention, none keeps a
-    recurrent state.
+    `parts`: its weights by type. `kv_elements`: numbers in one token's keys and values of all layers. `layers`: their
+    number. `attends_everywhere`: every layer has attention, none keeps a recurrent state.
     """
 
-    weights: int
-    reads: WeightReads
+    parts: tuple[WeightPart, ...]
     kv_elements: int
+    layers: int = 0
     attends_everywhere: bool = True
+
+    @property
+    def reads(self) -> WeightReads:
+        """Bytes of weights that passes read."""
+        shares = [part.reads.share for part in self.parts if part.reads.experts]
+        always, experts = (sum(getattr(part.reads, name) for part in self.parts) for name in ("always", "experts"))
+        return WeightReads(always, experts, shares[0] if shares else 1.0)
 
     @property
     def pass_bytes(self) -> int:
@@ -98,7 +132,22 @@ class ModelTraits:
         if not shapes.pass_bytes:
             return None
         kv_elements = sum(layer.kv_elements for layer in shapes.layers)
-        return cls(main_weight_type(header), shapes.reads, kv_elements, shapes.kv_layers == len(shapes.layers))
+        layers = len(shapes.layers)
+        return cls(parts_of(header, shapes), kv_elements, layers, shapes.kv_layers == layers)
+
+
+def parts_of(header: Header, shapes: Shapes) -> tuple[WeightPart, ...]:
+    """Return the model's weights by type; what is left of the shapes' bytes is in the type of most weights."""
+    always, experts = Counter[int](), Counter[int]()
+    for tensor in header.tensors:
+        if tensor.name.startswith("blk."):
+            (experts if is_expert(tensor) else always)[tensor.type] += tensor_bytes(tensor)
+    share = shapes.reads.share
+    layers = [WeightPart(type, WeightReads(always[type], experts[type], share)) for type in sorted({*always, *experts})]
+    by_name = {tensor.name: tensor for tensor in header.tensors}
+    head = by_name.get("output.weight") or by_name.get("token_embd.weight")
+    head_type = head.type if head else main_weight_type(header)
+    return *layers, WeightPart(head_type, WeightReads(shapes.output.pass_bytes), is_head=True)
 
 
 def main_weight_type(header: Header) -> int:
@@ -121,23 +170,38 @@ def prior_timings(header: Header, library: BackendName, kv_type: KVType = DEFAUL
 
 
 def scaled_timings(model: ModelTraits, library: BackendName, kv_type: KVType, computer: Computer) -> Timings | None:
-    """Return the most similar row's timings scaled to the model and the computer, or None if no row is for them."""
-    known = ([row for row in prior_table() if (row.kind, row.library) == (kind, library)] for kind in computer.kinds)
-    rows = next(filter(None, known), None)
-    return scale_row(min(rows, key=lambda row: dissimilarity(row, model)), model, kv_type, computer) if rows else None
+    """Return the timings of the rows most similar to the model's parts, or None if no row is for the computer."""
+    known = [[row for row in prior_table() if (row.kind, row.library) == (kind, library)] for kind in computer.kinds]
+    groups = [rows for rows in known if rows]
+    if not groups:
+        return None
+    chosen = [(most_similar(groups, part, model.pass_bytes), part) for part in model.parts]
+    return scale_rows(chosen, model, kv_type, computer)
+
+
+def most_similar(groups: Sequence[Sequence[PriorRow]], part: WeightPart, pass_bytes: int) -> PriorRow:
+    """Return the row to scale for this part of a model that reads `pass_bytes` for a token.
+
+    `groups` are the rows of each kind of processor, the best kind first. A library has no kernels of its own for some
+    types and the newer instructions: then the older kind's row is right. Only if no kind has the type, one with about
+    as many bits per weight takes its place.
+    """
+
+    def difference(row: PriorRow) -> tuple[float, float]:
+        bits = abs(math.log(bits_per_weight(row.weights) / bits_per_weight(part.type)))
+        return (0 if row.weights == part.type else 1 + bits), abs(math.log(row.pass_bytes / pass_bytes))
+
+    usable = [rows for rows in groups if rows[0].kind in EIGHT_LANES] or groups[:1]
+    same = next((rows for rows in usable if any(row.weights == part.type for row in rows)), usable[0])
+    return min(same, key=difference)
 
 
 def this_computer() -> Computer:
-    """Return this computer's speeds; the bandwidth is 0 if it was never measured without disturbance."""
+    """Return this computer's speeds; those that were never measured without disturbance are 0."""
     kinds, threads, profile = tuple(processor_kinds()), default_threads(), stored_profile()
-    bandwidth = profile.read_bandwidth_bytes_per_s if profile and not profile.provisional else 0.0
-    return Computer(kinds, bandwidth, threads)
-
-
-def dissimilarity(row: PriorRow, model: ModelTraits) -> tuple[float, float]:
-    """Return how much the model differs from the row's, to sort by: first in bits per weight, then in size."""
-    bits = abs(math.log(bits_per_weight(row.weights) / bits_per_weight(model.weights)))
-    return (0 if row.weights == model.weights else 1 + bits), abs(math.log(row.pass_bytes / model.pass_bytes))
+    if profile is None or profile.provisional:
+        return Computer(kinds, threads=threads)
+    return Computer(kinds, profile.read_bandwidth_bytes_per_s, threads, product=profile.product_flops_per_s)
 
 
 def bits_per_weight(weights: int) -> float:
@@ -145,33 +209,69 @@ def bits_per_weight(weights: int) -> float:
     return TENSOR_TYPES[weights].bits if weights in TENSOR_TYPES else 8.0
 
 
-def scale_row(row: PriorRow, model: ModelTraits, kv_type: KVType, computer: Computer) -> Timings:
-    """Return the row's timings scaled to a model and to a computer.
+def scale_rows(
+    parts: Sequence[tuple[PriorRow, WeightPart]], model: ModelTraits, kv_type: KVType, computer: Computer
+) -> Timings:
+    """Return the sum of the parts' timings, each scaled from its row to its weights and to a computer.
 
-    The time that a pass takes to read the weights scales with the memory's bandwidth; the rest of its time scales with
-    the number of threads, because processors of one kind compute about as fast per core. An unknown speed counts as the
+    What more tokens in the KV cache add is scaled from the row of the largest part.
+    """
+    main, _ = max(parts, key=lambda each: each[1].reads.bytes(1))
+    old, low, high = main.timings, min(main.timings.pass_seconds), max(main.timings.pass_seconds)
+    ks = sorted(set.intersection(*(set(row.timings.shallow) for row, _ in parts)))
+    at_low = {k: sum(part_seconds(row, part, k, row.timings.shallow[k], computer) for row, part in parts) for k in ks}
+    reading = main.bandwidth / computer.bandwidth if computer.bandwidth else 1.0
+    deeper = reading * model.kv_elements * KV_ELEMENT_BYTES[kv_type] / max(1.0, main.kv_bytes)
+    rise = {k: max(0.0, old.pass_seconds[high][k] - old.pass_seconds[low][k]) for k in ks}
+    at_high = {k: seconds + deeper * rise[k] for k, seconds in at_low.items()}
+    depths = {low: at_low} | ({high: at_high} if high > low else {})
+    large = sum(prompt_seconds(row, part, old.large_tokens, computer) for row, part in parts)
+    large += model.layers * layer_seconds(main) * old.large_tokens * computing(main, computer)
+    rows = sum(row.timings.row_seconds * part_share(row, part) * computing(row, computer) for row, part in parts)
+    return Timings(depths, rows, old.large_tokens, large)
+
+
+def part_seconds(row: PriorRow, part: WeightPart, tokens: int, seconds: float, computer: Computer) -> float:
+    """Return how long a pass takes for a part, where the pass of the row's model took `seconds`.
+
+    The time that a pass takes to read the weights scales with the memory's bandwidth, the rest with the speed of
+    arithmetic (`computing`). An unknown speed counts as the
     row's. A pass of several tokens of a mixture reads more experts than one of a single token.
     """
     reading = row.bandwidth / computer.bandwidth if computer.bandwidth else 1.0
-    computing = row.threads / computer.threads if computer.threads else 1.0
-    weight_seconds = row.pass_bytes / row.bandwidth
-    by = model.pass_bytes / row.pass_bytes
+    read = min(seconds, row.pass_bytes / row.bandwidth)
+    more = part.reads.bytes(tokens) / max(1.0, part.reads.bytes(1))
+    return part_share(row, part) * (read * reading * more + (seconds - read) * computing(row, computer))
 
-    def scaled(seconds: float, tokens: int) -> float:
-        read = min(seconds, weight_seconds)
-        more = model.reads.bytes(tokens) / model.pass_bytes
-        return by * (read * reading * more + (seconds - read) * computing)
 
+def part_share(row: PriorRow, part: WeightPart) -> float:
+    """Return the bytes that a token reads of the part, as a share of those that it reads of the row's model."""
+    return part.reads.bytes(1) / row.pass_bytes
+
+
+def prompt_seconds(row: PriorRow, part: WeightPart, tokens: int, computer: Computer) -> float:
+    """Return the part's share of the seconds of a prompt's pass, which computes no output head."""
+    if part.is_head:
+        return 0.0
     old = row.timings
-    low, high = min(old.pass_seconds), max(old.pass_seconds)
-    deeper = reading * model.kv_elements * KV_ELEMENT_BYTES[kv_type] / max(1.0, row.kv_bytes)
-    at_low = {k: scaled(seconds, k) for k, seconds in old.pass_seconds[low].items()}
-    rise = {k: max(0.0, old.pass_seconds[high][k] - old.pass_seconds[low][k]) for k in at_low}
-    at_high = {k: seconds + deeper * rise[k] for k, seconds in at_low.items()}
-    depths = {low: at_low} | ({high: at_high} if high > low else {})
-    return Timings(
-        depths, by * computing * old.row_seconds, old.large_tokens, scaled(old.large_seconds, old.large_tokens)
-    )
+    layers = row.pass_bytes / max(1, row.pass_bytes - row.head_bytes)
+    seconds = (old.large_seconds / old.large_tokens - row.layers * layer_seconds(row)) * tokens
+    return layers * part_seconds(row, part, tokens, seconds, computer)
+
+
+def layer_seconds(row: PriorRow) -> float:
+    """Return the seconds of one token of a prompt in one layer beside the products, on the row's computer."""
+    return LAYER_SECONDS * LAYER_THREADS / row.threads
+
+
+def computing(row: PriorRow, computer: Computer) -> float:
+    """Return how many times longer the computer takes for arithmetic than the row's.
+
+    A product was timed on both if they compute with the same kernels; otherwise the number of threads tells.
+    """
+    if row.product and computer.product and row.kind == computer.kinds[0]:
+        return row.product / computer.product
+    return row.threads / computer.threads if computer.threads else 1.0
 
 
 def scale_to_all_layers(part: Timings, shortened: Shapes, whole: Shapes) -> Timings:
@@ -235,7 +335,11 @@ def traits_of_estimate(model: Estimate) -> ModelTraits:
     seen = min(CONTEXT, model.window) / CONTEXT
     kv_elements = round(model.kv_numbers(1, 0) + seen * (model.kv_numbers(1, 1) - model.kv_numbers(1, 0)))
     everywhere = model.kv_layers in (0, model.layers)
-    return ModelTraits(weight_type(model.quantisation), reads_of_estimate(model), kv_elements, everywhere)
+    type, reads = weight_type(model.quantisation), reads_of_estimate(model)
+    head = min(reads.always / 2, model.vocabulary * model.embedding * bits_per_weight(type) / 8)
+    layers = WeightPart(type, WeightReads(reads.always - head, reads.experts, reads.share))
+    parts = layers, WeightPart(type, WeightReads(head), is_head=True)
+    return ModelTraits(parts, kv_elements, model.layers, everywhere)
 
 
 def reads_of_estimate(model: Estimate) -> WeightReads:

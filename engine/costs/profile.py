@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +19,9 @@ from engine.costs import speeds
 
 log = logging.getLogger("engine.costs.profile")
 
-RAM_SECONDS, FLOPS_SECONDS, DISK_SECONDS = 0.8, 0.6, 0.8
+RAM_SECONDS, FLOPS_SECONDS, PRODUCT_SECONDS, DISK_SECONDS = 0.8, 0.6, 0.4, 0.8
+# Opens a product with packed weights for a number of threads: the function that computes it, and its operations.
+Product = Callable[[int], AbstractContextManager[tuple[Callable[[], object], int]]]
 ROUNDS = 2  # two rounds apart in time, so that a short burst of another program disturbs at most one
 
 
@@ -27,7 +31,8 @@ class Profile:
 
     Disk speeds are None where nothing could be written. `ram_available_bytes` is of the moment when the profile was
     requested; everything else was measured at `measured_at` (ISO 8601, UTC). `provisional`: other programs were busy,
-    so the speeds may be too low by any amount.
+    so the speeds may be too low by any amount. `product_flops_per_s`: of a product with packed weights; 0 where none
+    was timed.
     """
 
     ram_total_bytes: int
@@ -46,6 +51,7 @@ class Profile:
     measured_at: str
     measuring_seconds: float
     provisional: bool = False
+    product_flops_per_s: float = 0.0
 
     def __post_init__(self) -> None:
         disk = (rate for rate in (self.disk_read_bytes_per_s, self.disk_write_bytes_per_s) if rate is not None)
@@ -57,18 +63,20 @@ class Profile:
 
 
 # Stored by the machine's fingerprint: a disk that moves between computers holds a profile of each.
-PROFILES = Store("profile", 4, Profile, most_entries=16, former=("profile.json",))
+PROFILES = Store("profile", 5, Profile, most_entries=16, former=("profile.json",))
 
 
-def machine_profile(fresh: bool = False) -> Profile:
+def machine_profile(fresh: bool = False, product: Product | None = None) -> Profile:
     """Return the stored profile of this machine, or measure a new one (2 s) if there is none or `fresh` is set.
+
+    `product` is timed too; it needs a library.
 
     A profile that other programs disturbed never replaces an undisturbed one. Disk errors are logged, not raised.
     """
     kept = stored_profile()
     if kept and not fresh:
         return kept
-    profile = measure(cache_folder())
+    profile = measure(cache_folder(), product)
     if kept and profile.provisional:
         if not kept.provisional:
             log.warning("Other programs were busy: what was measured of this machine before stays.")
@@ -88,18 +96,21 @@ def stored_profile() -> Profile | None:
     return replace(kept, ram_available_bytes=machine.memory().available) if kept else None
 
 
-def measure(folder: Path) -> Profile:
+def measure(folder: Path, product: Product | None = None) -> Profile:
     """Measure everything now. `folder`: where the disk's speed is measured."""
     started = time.perf_counter()
     memory, cores, cache = machine.memory(), machine.physical_cores(), machine.last_level_cache()
     counts = speeds.thread_counts(min(cores, machine.usable_cores()))
     size = speeds.array_bytes(cache, memory.available)
-    bandwidth, flops = dict.fromkeys(counts, 0.0), 0.0
+    bandwidth, flops, packed = dict.fromkeys(counts, 0.0), 0.0, 0.0
     before = speeds.processor_times()
     for _ in range(ROUNDS):
         speed = speeds.read_bandwidth(counts, size, RAM_SECONDS / ROUNDS)
         bandwidth = {count: max(bandwidth[count], speed[count]) for count in counts}
         flops = max(flops, speeds.flops_f32(cores, FLOPS_SECONDS / ROUNDS))
+        if product:
+            with product(machine.default_threads()) as (compute, operations):
+                packed = max(packed, operations / speeds.best_seconds(compute, PRODUCT_SECONDS / ROUNDS))
     provisional = not speeds.is_quiet(before, speeds.processor_times(), computing=True)
     disk_read, disk_write = _disk(folder)
     return Profile(
@@ -119,6 +130,7 @@ def measure(folder: Path) -> Profile:
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         measuring_seconds=round(time.perf_counter() - started, 3),
         provisional=provisional,
+        product_flops_per_s=packed,
     )
 
 
@@ -133,6 +145,7 @@ def faster_of(older: Profile, newer: Profile) -> Profile:
         read_bandwidth_by_threads=bandwidth,
         read_bandwidth_bytes_per_s=max(bandwidth.values()),
         flops_f32_per_s=max(older.flops_f32_per_s, newer.flops_f32_per_s),
+        product_flops_per_s=max(older.product_flops_per_s, newer.product_flops_per_s),
         disk_read_bytes_per_s=max(older.disk_read_bytes_per_s or 0, newer.disk_read_bytes_per_s or 0) or None,
         disk_write_bytes_per_s=max(older.disk_write_bytes_per_s or 0, newer.disk_write_bytes_per_s or 0) or None,
     )

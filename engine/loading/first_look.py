@@ -64,7 +64,7 @@ class Patience:
 
 
 TO_LOAD = Patience()
-TO_LIST = Patience(5.0, 10.0, is_final=False)  # of a file among many, which all wait for it
+TO_LIST = Patience(5.0, 20.0, is_final=False)  # of a file among many, which all wait for it
 
 
 class LibraryCrashed(Failure):

@@ -155,6 +155,10 @@ class Buffer:
         """Mark the buffer as weights for ggml, which may then choose other kernels."""
         ggml("ggml_backend_buffer_set_usage", None, P, INT)(self.pointer, WEIGHTS)
 
+    def clear(self) -> None:
+        """Fill the memory with zeros."""
+        ggml("ggml_backend_buffer_clear", None, P, ctypes.c_uint8)(self.pointer, 0)
+
     def free(self) -> None:
         ggml("ggml_backend_buffer_free", None, P)(self.pointer)
 

@@ -10,22 +10,24 @@ import pytest
 
 from benchmarks.tiny_models import write_tiny_model
 from benchmarks.tiny_shapes import SHAPES
-from common.planning import Ask, Computer, Estimate, Verdict
+from common.planning import Ask, Computer, Estimate, KVType, Verdict
 from engine.commands.plan import answer
 from engine.costs import cost_prior as module
 from engine.costs.cost_model import CostModel, Timings
 from engine.costs.cost_prior import (
+    LAYER_SECONDS,
     MOST_CORRECTION,
     ModelTraits,
     PriorRow,
     Speed,
+    WeightPart,
     corrected,
-    dissimilarity,
     main_weight_type,
+    most_similar,
     predict_speed,
     prior_table,
     prior_timings,
-    scale_row,
+    scale_rows,
     scale_to_all_layers,
     this_computer,
     traits_of_estimate,
@@ -40,6 +42,7 @@ from models.tensors import tensor_bytes
 from tests.engine.runtime.hybrid import ARCHITECTURES, write_hybrid
 
 Q4_1, Q4_K, Q6_K, Q8_0 = 3, 12, 14, 8
+KV_TYPES: tuple[KVType, ...] = ("f16", "q8_0")
 SECONDS = {1: 0.02, 4: 0.03, 8: 0.05, 48: 0.3}
 LAPTOP = Computer(("avx2",), 40e9, 4)
 DENSE = Estimate(
@@ -53,6 +56,16 @@ def row(weights: int = Q4_1, pass_bytes: int = 100_000_000) -> PriorRow:
     return PriorRow(
         "ik", "avx2", weights, pass_bytes, 20_000.0, Timings({16: SECONDS, 512: deep}, 0.001, 512, 2.0), "any", 2e10
     )
+
+
+def scaled(model: ModelTraits, computer: Computer, kv_type: KVType = "f16") -> Timings:
+    """Return the timings of `row`, scaled to each of the model's parts."""
+    return scale_rows([(row(), part) for part in model.parts], model, kv_type, computer)
+
+
+def of_layers(reads: WeightReads, type: int = Q4_1) -> ModelTraits:
+    """Return the traits of a model that has layers alone."""
+    return ModelTraits((WeightPart(type, reads),), 0)
 
 
 def traits(header) -> ModelTraits:
@@ -71,19 +84,44 @@ def header(monkeypatch, tmp_path):
 
 def test_seconds_grow_with_the_weights_and_ratios_stay(header):
     model = traits(header)
-    scaled = scale_row(row(), model, "f16", Computer((), bandwidth=1e10, threads=1))
+    timings = scaled(model, Computer((), bandwidth=1e10, threads=1))
     by = 2 * model.pass_bytes / 100_000_000
-    assert scaled.pass_seconds[16] == pytest.approx({k: by * seconds for k, seconds in SECONDS.items()})
-    assert scaled.large_seconds == pytest.approx(by * 2.0)
-    assert CostModel(scaled).c(8) == pytest.approx(2.5)
+    assert timings.pass_seconds[16] == pytest.approx({k: by * seconds for k, seconds in SECONDS.items()}, rel=1e-4)
+    head = shapes_of(header).output.pass_bytes
+    weights, beside = 2.0 * (model.pass_bytes - head) / 100_000_000, 30 * LAYER_SECONDS * 512
+    assert timings.large_seconds == pytest.approx(2 * (weights + beside), rel=1e-4)
+    assert CostModel(timings).c(8) == pytest.approx(2.5)
+
+
+def test_each_part_is_scaled_from_a_row_of_its_type_and_prompts_need_no_head():
+    size, computer = row().pass_bytes, Computer(("avx2",), 2e10, 2)
+    slow = msgspec.structs.replace(row(Q8_0), timings=row().timings.changed(lambda _tokens, seconds: 3 * seconds))
+    layers = WeightPart(Q4_1, WeightReads(size)), WeightPart(Q8_0, WeightReads(size / 2))
+    rows = [(row(), layers[0]), (slow, layers[1]), (slow, WeightPart(Q8_0, WeightReads(size), is_head=True))]
+    timings = scale_rows(rows, ModelTraits((), 0), "f16", computer)
+    assert timings.shallow == pytest.approx({k: (1 + 3 * 1.5) * seconds for k, seconds in SECONDS.items()})
+    assert timings.large_seconds == pytest.approx((1 + 3 * 0.5) * 2.0)
+    with_head = msgspec.structs.replace(row(), head_bytes=size // 4, layers=30)
+    own = scale_rows([(with_head, part) for part in with_head.parts], ModelTraits((), 0, 30), "f16", computer)
+    assert own.shallow == pytest.approx(SECONDS)
+    assert own.large_seconds == pytest.approx(2.0)
 
 
 def test_reading_scales_with_the_memory_and_the_rest_with_the_threads():
-    model = ModelTraits(Q4_1, WeightReads(row().pass_bytes), 0)  # the row's computer reads its weights in 5 of 20 ms
-    slow_memory = scale_row(row(), model, "f16", Computer((), 1e10, 2)).pass_seconds[16]
+    model = of_layers(WeightReads(row().pass_bytes))  # the row's computer reads its weights in 5 of 20 ms
+    slow_memory = scaled(model, Computer((), 1e10, 2)).pass_seconds[16]
     assert slow_memory == pytest.approx({k: seconds + 0.005 for k, seconds in SECONDS.items()})
-    more_cores = scale_row(row(), model, "f16", Computer((), 2e10, 4)).pass_seconds[16]
+    more_cores = scaled(model, Computer((), 2e10, 4)).pass_seconds[16]
     assert more_cores == pytest.approx({k: 0.005 + (seconds - 0.005) / 2 for k, seconds in SECONDS.items()})
+
+
+def test_arithmetic_scales_with_a_product_that_was_timed_on_both_computers_with_the_same_kernels():
+    model, timed = of_layers(WeightReads(row().pass_bytes)), msgspec.structs.replace(row(), product=200e9)
+    parts = [(timed, part) for part in model.parts]
+    slower = scale_rows(parts, model, "f16", Computer(("avx2",), 2e10, 2, product=100e9))
+    assert slower.shallow == pytest.approx({k: 0.005 + 2 * (seconds - 0.005) for k, seconds in SECONDS.items()})
+    for computer in (Computer(("avx512_vnni", "avx2"), 2e10, 2, product=100e9), Computer(("avx2",), 2e10, 2)):
+        assert scale_rows(parts, model, "f16", computer).shallow == pytest.approx(SECONDS)
 
 
 def test_some_layers_tell_of_all(header):
@@ -100,37 +138,46 @@ def test_some_layers_tell_of_all(header):
 
 def test_what_depth_adds_grows_with_keys_and_values(header):
     shapes = shapes_of(header)
-    f16, q8 = (scale_row(row(), traits(header), kv_type, Computer(())).pass_seconds for kv_type in ("f16", "q8_0"))
+    f16, q8 = (scaled(traits(header), Computer(()), kv_type).pass_seconds for kv_type in KV_TYPES)
     assert f16[16] == q8[16]
     rise = [seconds[512][1] - seconds[16][1] for seconds in (f16, q8)]
     assert rise[0] == pytest.approx(shapes.kv_bytes_per_token() / 20_000 * 0.01)
     assert rise[1] == pytest.approx(rise[0] * 17 / 32)
 
 
-def test_the_same_weights_come_before_the_same_size(header):
+def test_the_same_type_comes_before_the_same_size_and_before_a_better_kind_of_processor():
+    size = row().pass_bytes
+    part = WeightPart(Q4_1, WeightReads(size))
+    newer = [msgspec.structs.replace(row(type, size), kind="avx512_vnni") for type in (Q8_0, Q6_K, Q4_K)]
+    older = [row(Q4_1, 100 * size), row(Q4_1, 2 * size), row(Q4_K, size)]
+    oldest = [msgspec.structs.replace(row(Q6_K, size), kind="sse42")]
+    assert most_similar([newer, older], part, size) == older[1]
+    assert most_similar([newer, older[2:]], part, size) == newer[2]  # about as many bits per weight
+    assert most_similar([newer, oldest], WeightPart(Q6_K, part.reads), size) == newer[1]
+
+
+def test_a_models_weights_are_told_by_type(header):
     model = traits(header)
-    assert model.weights == main_weight_type(header) == Q4_1
-    size = model.pass_bytes
-    rows = [row(Q8_0, size), row(Q4_1, 100 * size), row(Q4_1, 2 * size), row(Q6_K, size), row(Q4_K, size)]
-    assert min(rows, key=lambda row: dissimilarity(row, model)) == rows[2]
-    others = [rows[0], rows[3], rows[4]]
-    assert min(others, key=lambda row: dissimilarity(row, model)) == rows[4]  # about as many bits per weight
+    assert main_weight_type(header) == Q4_1
+    head = next(part for part in model.parts if part.is_head)
+    assert (head.type, head.reads.always) == (Q8_0, shapes_of(header).output.pass_bytes)
+    assert model.pass_bytes == shapes_of(header).pass_bytes
 
 
 def test_a_pass_of_more_tokens_reads_more_experts():
     size, computer = row().pass_bytes, Computer((), bandwidth=2e10, threads=2)
-    dense = ModelTraits(Q4_1, WeightReads(size), 0)
-    mixture = ModelTraits(Q4_1, WeightReads(size / 2, size * 4, 1 / 8), 0)  # reads as much for one token
+    dense = of_layers(WeightReads(size))
+    mixture = of_layers(WeightReads(size / 2, size * 4, 1 / 8))  # reads as much for one token
     assert mixture.pass_bytes == dense.pass_bytes
     assert dense.is_dense
     assert not mixture.is_dense
-    scaled, expected = (scale_row(row(), model, "f16", computer) for model in (mixture, dense))
-    assert scaled.pass_seconds[16][1] == pytest.approx(expected.pass_seconds[16][1])
+    timings, expected = (scaled(model, computer) for model in (mixture, dense))
+    assert timings.pass_seconds[16][1] == pytest.approx(expected.pass_seconds[16][1])
     for k in (4, 8, 48):
         more = size * 4 * (1 - (7 / 8) ** k) - size / 2
-        assert scaled.pass_seconds[16][k] - expected.pass_seconds[16][k] == pytest.approx(more / 2e10)
-    assert scaled.large_seconds - expected.large_seconds == pytest.approx(3.5 * size / 2e10)
-    assert CostModel(scaled).c(8) > CostModel(expected).c(8)
+        assert timings.pass_seconds[16][k] - expected.pass_seconds[16][k] == pytest.approx(more / 2e10)
+    assert timings.large_seconds - expected.large_seconds == pytest.approx(3.5 * size / 2e10)
+    assert CostModel(timings).c(8) > CostModel(expected).c(8)
 
 
 @pytest.mark.parametrize("name", ["qwen3moe", "olmoe", "gpt-oss"])
@@ -167,7 +214,7 @@ def test_the_table_knows_both_libraries_for_usual_processors(header, monkeypatch
 def test_a_row_is_scaled_from_the_memory_that_it_was_timed_with(header, monkeypatch):
     """The table's rows may come from several computers."""
     monkeypatch.setattr(module, "processor_kinds", lambda: ["avx2"])
-    profile = SimpleNamespace(provisional=False, read_bandwidth_bytes_per_s=4e10)
+    profile = SimpleNamespace(provisional=False, read_bandwidth_bytes_per_s=4e10, product_flops_per_s=0.0)
     monkeypatch.setattr(module, "stored_profile", lambda: profile)
     monkeypatch.setattr(module, "default_threads", lambda: 2)
     monkeypatch.setattr(module, "prior_table", lambda: (row(), row(Q8_0)))
@@ -176,7 +223,7 @@ def test_a_row_is_scaled_from_the_memory_that_it_was_timed_with(header, monkeypa
     of_faster = prior_timings(header, "ik")
     assert of_usual
     assert of_faster
-    by = traits(header).pass_bytes / row().pass_bytes
+    by = sum(part.reads.always for part in traits(header).parts if part.type == Q4_1) / row().pass_bytes
     assert of_usual.pass_seconds[16][1] == pytest.approx(of_faster.pass_seconds[16][1] - by * 0.0025)
 
 
