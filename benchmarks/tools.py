@@ -38,6 +38,7 @@ from engine.protocol.requests import Count, Generate, Load, Message, Sampling, T
 
 TASKS = Path(__file__).with_name("tool_tasks.toml")
 MOST_ROUNDS, MOST_TOKENS = 5, 200
+STEP = 7  # through the tasks, so that the first few are of all kinds
 SYSTEM = Message("system", "Answer briefly. Use a tool where it helps.")
 
 
@@ -212,7 +213,7 @@ def main() -> None:
     parser.add_argument("--ctx", type=int, default=4096, help="limit of the context in tokens (default: 4096)")
     options = parser.parse_args()
     raw, tasks = read_tasks()
-    tasks = tasks[:: max(1, len(tasks) // options.tasks)]
+    tasks = [tasks[n * STEP % len(tasks)] for n in range(min(options.tasks, len(tasks)))]
     rows = list[dict[str, Any]]()
 
     def add(name: str, runs: Sequence[Run]) -> None:
