@@ -5114,6 +5114,12 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
+    <source>The processor computes: there is no memory to compare {device} with the processor.</source>
+    <extracomment>device.not_checked</extracomment>
+    <translation>由处理器计算：没有足够的内存将 {device} 与处理器进行比较。</translation>
+  </message>
+  <message>
+    <location filename="../../common/messages.py"/>
     <source>The processor computes: {device} is not there any more.</source>
     <extracomment>device.gone</extracomment>
     <translation>由处理器计算：{device} 已不存在。</translation>

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 
 import msgspec
 
 from common.byte_sizes import show_bytes
+from common.failures import Failure
 from engine.commands.look import crash_quietly
 from engine.commands.terminal import notes_to_stderr
-from engine.devices.device import Device
+from engine.devices.device import Device, Placement
 from engine.devices.driver import driver_stamp
 from engine.devices.look import Look, look_at_devices, refusal
+from engine.loading.device_check import compare
 from engine.protocol.lines import claim_stdout
+from models.validation import checked_headers
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("devices", help="list the graphics processors that could compute")
     parser.add_argument("--look", action="store_true", help=argparse.SUPPRESS)  # the process that asks the drivers
+    parser.add_argument("--check", nargs=2, metavar=("MODEL", "PLACEMENT"), help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     parser.set_defaults(run=run)
 
@@ -25,6 +31,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.look:
         return look()
+    if options.check:
+        return check(Path(options.check[0]), options.check[1])
     notes_to_stderr()
     found = look_at_devices()
     if options.json:
@@ -46,6 +54,21 @@ def look() -> int:
     from engine.runtime.llama.devices import find_devices
 
     output.write(msgspec.json.encode(Look(find_devices(driver_stamp()))))
+    output.flush()
+    return 0
+
+
+def check(path: Path, placed: str) -> int:
+    """Compare a placement, in JSON, with the processor in this process, and print a `Verdict`; null without memory."""
+    output = claim_stdout()
+    crash_quietly()
+    placement = msgspec.json.decode(placed, type=Placement)
+    try:
+        verdict = compare(checked_headers(path), placement)
+    except (Failure, MemoryError) as error:
+        print(error, file=sys.stderr)
+        verdict = None
+    output.write(msgspec.json.encode(verdict))
     output.flush()
     return 0
 

@@ -1,4 +1,4 @@
-"""Work for idle time: look for devices once, and time the loaded model in those placements whose speed would matter."""
+"""Work for idle time: look for devices, and check and time the loaded model in placements that could be faster."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from engine.devices.device import Placement
 from engine.devices.look import known_devices, looking
+from engine.loading.device_check import checking
 from engine.loading.device_choice import OFF, Decision
 from engine.loading.device_plan import LLAMA, decide
 from engine.loading.library_choice import BackendTrial, faster_as_timed, identity_of
@@ -38,12 +39,14 @@ class DeviceTrials:
         return decide(self._options, self._headers, self._usable, self.processor)
 
     def measure(self) -> Iterator[None]:
-        """Look for devices, then time the placements; the caller may stop at each yield."""
+        """Look for devices, then check and time the placements; the caller may stop at each yield."""
         if self._options.device == OFF:
             return
         if known_devices() is None:
             yield from looking()
         for placement in self.decision().untimed:
+            if not (yield from checking(self._headers[0], placement)):
+                return  # the device is refused, or there is no memory for it now
             yield from self._trial(placement).measure()
 
     def _trial(self, placement: Placement) -> BackendTrial:

@@ -13,7 +13,9 @@ from common.planning import Computer, Estimate
 from common.sentences import Sentence
 from engine.base import OtherLibrary
 from engine.devices.device import Placement
+from engine.devices.look import refusal as refusal_of_device
 from engine.loading.crash_mark import CrashWatch
+from engine.loading.device_check import is_right
 from engine.loading.device_choice import Decision
 from engine.loading.device_plan import LLAMA, decide, with_device
 from engine.loading.first_look import TO_LOAD, Headers, Patience, take_first_looks
@@ -128,7 +130,7 @@ def resolve(options: LoadOptions, environment: LoadEnvironment = DEFAULT_ENVIRON
     sees, usable = projector is not None, _budget_for(options, environment.freed_bytes).usable
     choice = _choose_library(options, headers, draft, environment, sees)
     processor = choice.name
-    decision = decide(options, headers, usable, processor)
+    decision = _decide(options, headers, usable, processor, environment)
     if decision.placement.device and choice.name != LLAMA:
         choice = _choose_library(replace(options, backend=LLAMA), headers, draft, environment, sees)
     library = _import_library(choice, environment.crashes)
@@ -141,6 +143,19 @@ def resolve(options: LoadOptions, environment: LoadEnvironment = DEFAULT_ENVIRON
     projector = projector if library.name == "llama" else None
     memory = with_kept_chats(with_projector(memory, projector) if projector else memory, kv_bytes)
     return LoadPlan(options, headers, draft, choice, library, memory, projector, reason, decision, processor)
+
+
+def _decide(
+    options: LoadOptions, headers: Headers, usable: int, processor: BackendName, environment: LoadEnvironment
+) -> Decision:
+    """Decide where the model is computed; a load uses only a device whose numbers are right. Raises Stopped."""
+    decision = decide(options, headers, usable, processor)
+    device, loads = decision.placement.device, environment.crashes is not None and options.placed_layers is None
+    if not device or not loads or is_right(headers[0], decision.placement, environment.stopped):
+        return decision
+    if refusal_of_device(device):  # by the check
+        return _decide(options, headers, usable, processor, environment)
+    return Decision(reason=Sentence.of("device.not_checked", device=decision.device))
 
 
 def own_drafter_refusal(headers: Headers, library: BackendName) -> Sentence | None:
