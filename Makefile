@@ -10,7 +10,7 @@ NATIVE ?=
 # `make setup TRAINING=1` also brings PyTorch, for training/ alone (docs/midlayer.md); later set-ups keep it, TRAINING=0 removes it.
 TRAINING ?=
 
-.PHONY: setup run chat lint lint-first test test-research test-slow test-assertions fuzz mutants audit bench translations screenshots package test-native test-package test-machines test-processors test-windows package-windows clean
+.PHONY: setup run chat lint lint-first test test-research test-slow test-assertions fuzz mutants audit bench translations screenshots vulkan package test-native test-package test-machines test-processors test-windows package-windows clean
 setup:
 	@$(PYTHON) packaging/prepare.py $(PURPOSE) $(if $(NATIVE),--native $(NATIVE)) $(if $(TRAINING),--training $(TRAINING))
 
@@ -84,6 +84,10 @@ translations: setup
 # The window's main states as pictures in screenshots/, to be looked at.
 screenshots: setup
 	@$(PY) -m tests.screenshots screenshots $(ARGS)
+
+# The backend by which graphics processors compute, for the engine of this checkout (20 minutes, once): docs/notes/graphics.md.
+vulkan: setup
+	@$(PYTHON) packaging/vulkan.py
 
 # Installers of this system in dist/: see packaging/README.md.
 package:

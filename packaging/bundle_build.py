@@ -78,7 +78,9 @@ def missing_libraries(log: str, kept: set[str]) -> list[str]:
     return [
         f"{library}, for {Path(user).name}"
         for library, user in NOT_FOUND.findall(log)
-        if Path(user).name in kept and not re.match(bundle_contents.WINDOWS_OWN, library)
+        if Path(user).name in kept
+        and not re.match(bundle_contents.WINDOWS_OWN, library)
+        and library not in elf.OPTIONAL
     ]
 
 

