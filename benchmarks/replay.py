@@ -2,7 +2,7 @@
 
     python -m benchmarks.replay record --model M [--threads N] [--only KIND …] [--tokens N] --out FILE
     python -m benchmarks.replay [--trace FILE] [--costs machine|ik|products|laptop|between|KIND …] [--phrases MODEL]
-                                [--half tuning|held-out|all] [--json]
+                                [--half tuning|held-out|all] [--longest N] [--json]
 
 `auto` is the policy with prompt lookup, and with static n-grams if MODEL is named, the model that gave the answers. The
 oracle has the same drafts and knows the best lengths beforehand, over the whole answer; a tree could not help it, since
@@ -128,6 +128,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--trace", type=Path, default=TRACE)
     parser.add_argument("--costs", choices=list(all_tables()), nargs="+", metavar="COSTS")
     parser.add_argument("--half", choices=["tuning", "held-out", "all"], default="all")
+    parser.add_argument("--longest", type=int, default=MAX_DRAFTED, help="tokens that a draft has at most")
     parser.add_argument("--phrases", type=Path, metavar="MODEL", help="draft usual phrases in its tokens too")
     options = parser.parse_args()
     if options.command == "record" and not (options.model and options.out):
@@ -146,12 +147,12 @@ def results(options: argparse.Namespace, traces: list[Trace], drafters: MakeDraf
     for half in halves:
         of_half = [trace for trace in traces if trace.held_out == (half == "held-out")]
         some = list(drafters())  # for all answers in turn, as in the engine: they remember the chats before
-        proposals[half] = [(trace, propose_drafts(trace, some)) for trace in of_half]
+        proposals[half] = [(trace, propose_drafts(trace, some, options.longest)) for trace in of_half]
     costs = {name: Curve(all_tables()[name]).at for name in options.costs or TABLES}
     return {f"{name}, {half}": rows(proposals[half], c) for name, c in costs.items() for half in halves}
 
 
-def propose_drafts(trace: Trace, drafters: Iterable[Drafter]) -> list[list[Draft]]:
+def propose_drafts(trace: Trace, drafters: Iterable[Drafter], longest: int) -> list[list[Draft]]:
     """Return, for each output token, the drafts before the step that begins after it: they depend on the text only.
 
     As in the decode loop no more is drafted than the answer may still hold beside the target's own next token.
@@ -161,7 +162,7 @@ def propose_drafts(trace: Trace, drafters: Iterable[Drafter]) -> list[list[Draft
         drafter.begin(trace.prompt)
         for i, token in enumerate(trace.output, 1):
             drafter.extend((token,))
-            most = min(MAX_DRAFTED, trace.limit - i - 1)
+            most = min(longest, trace.limit - i - 1)
             drafts[i - 1] += [replace(draft, cost_seconds=0) for draft in drafter.propose(most)]
     return drafts
 

@@ -82,19 +82,23 @@ class Words:
 
 
 def write_tiny_model(
-    path: Path, header: Header, seed: int = 1, change: Callable[[dict[str, Weights]], None] = lambda _weights: None
+    path: Path,
+    header: Header,
+    seed: int = 1,
+    change: Callable[[dict[str, Weights]], None] = lambda _weights: None,
+    make: Callable[[str, tuple[int, ...], int], Weights] | None = None,
 ) -> Path:
     """Write a model of this header, whose keys stand without the architecture's name, and return its path.
 
-    `change` may change the weights, which it gets by name. Raises NoSuchModel if llama.cpp refuses the header; some
-    headers make it abort the process.
+    `change` may change the weights, which it gets by name; `make` replaces `random_weights`. Raises NoSuchModel if
+    llama.cpp refuses the header; some headers make it abort the process.
     """
     words = first_words(header.get("vocab_size", TOKENS))
     header = dict(header) | {"vocab_size": len(words.texts)}
     sizes = tensor_sizes(header, words)
     left_out = NOT_IN_FILES.get(header["architecture"], ())
     written = [name for name in sizes if not is_scale(name, sizes) and not name.endswith(left_out)]
-    weights = {name: _weights(name, sizes[name], seed) for name in written}
+    weights = {name: (make or random_weights)(name, sizes[name], seed) for name in written}
     if header["architecture"] in UNSCALED:
         for name in weights:
             weights[name] *= np.float32(0.05 if "attn_q_norm" in name else 1)
@@ -140,7 +144,7 @@ def is_scale(name: str, sizes: Mapping[str, object]) -> bool:
     return end in ("scale", "input_scale") and f"{stem}.weight" in sizes and not stem.endswith("ffn_gate_inp")
 
 
-def _weights(name: str, sizes: tuple[int, ...], seed: int) -> Weights:
+def random_weights(name: str, sizes: tuple[int, ...], seed: int) -> Weights:
     """Return random weights that keep the numbers in a model at about 1, whatever its width."""
     dice = np.random.default_rng([seed, *name.encode()])
     data = dice.normal(size=sizes, scale=sizes[-1] ** -0.5 if len(sizes) > 1 else 0.1)
