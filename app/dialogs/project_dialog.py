@@ -36,7 +36,7 @@ class ItemBox(Live, QWidget):
 
     def __init__(self, title: str, help: str, buttons: Sequence[Button], parent: QWidget) -> None:
         super().__init__(parent)
-        self._title, self._help, self._buttons = title, help, buttons
+        self._title, self._help = title, help
         self.title, self.help = label("settingTitle", self), label("settingHelp", self)
         self.note, self.problem = label("settingHelp", self), label("problem", self)
         self.list = QListWidget(self)

@@ -11,7 +11,7 @@ from app.commands.commands import with_keys
 from app.look.live import Live
 from app.look.sheet import Button, discard
 from app.look.theme import SIZES, icon, theme
-from app.markdown.block_stack import BlockStack, BlockView, delete_in_slices
+from app.markdown.block_stack import BlockStack, delete_in_slices
 from app.words import mark, tr, tr_n, worded
 from common.reasoning import Piece, PieceKind, Section, Sections, open_sections, sections_of
 from common.tool_marks import without_tool_marks
@@ -68,11 +68,6 @@ class AnswerView(Live, QWidget):
             if not section.filled:
                 section.lay_out()
                 return
-
-    @property
-    def block_views(self) -> list[BlockView]:
-        """The block views of the answer's text, without those of its thoughts."""
-        return [view for section in self.sections if isinstance(section, BlockStack) for view in section.block_views]
 
     @property
     def stacks(self) -> list[BlockStack]:

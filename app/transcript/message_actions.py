@@ -228,10 +228,6 @@ class ActionRow(Live, QWidget):
             position = self._actions.position
             self._number.setAccessibleName(tr("Version {at} of {of}", at=position.version, of=position.versions))
 
-    def focus(self, name: str) -> None:
-        if name in self.buttons:
-            self.buttons[name].setFocus()
-
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:

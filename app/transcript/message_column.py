@@ -241,10 +241,6 @@ class Heights:
     def __getitem__(self, row: int) -> int:
         return self._heights[row]
 
-    @property
-    def total(self) -> int:
-        return self.top(len(self._heights))
-
     def top(self, row: int) -> int:
         """Return the position of `row`: the sum of all heights before it."""
         total = 0

@@ -124,7 +124,7 @@ def test_finished_blocks_are_not_laid_out_again(
     qtbot.waitUntil(lambda: bool(chickadee.window.transcript.views[1:]), timeout=SECONDS)
     body = chickadee.window.transcript.views[-1].body
     assert isinstance(body, AnswerView)
-    qtbot.waitUntil(lambda: len(body.block_views) > 2, timeout=SECONDS)
+    qtbot.waitUntil(lambda: bool(body.stacks) and len(body.stacks[0].block_views) > 2, timeout=SECONDS)
     monkeypatch.setattr(ProseView, "set_block", counting)
     qtbot.waitUntil(lambda: "paragraph 40" in last_text(chickadee) and bool(drawn), timeout=SECONDS)
     assert sum("word5 " in text for text in drawn) <= 2  # short paragraphs are joined, then left as they are

@@ -76,7 +76,7 @@ def test_long_code_is_folded_and_copied_whole(qtbot: QtBot) -> None:
     answer = AnswerView()
     qtbot.addWidget(answer)
     answer.set_text(f"```text\n{LONG}\n```")
-    (view,) = [part for part in answer.block_views if isinstance(part, CodeView)]
+    (view,) = [part for part in answer.stacks[0].block_views if isinstance(part, CodeView)]
     folded = view.heightForWidth(500)
     assert view.text.document().blockCount() == 40
     button = next(each for each in view.findChildren(QPushButton) if each.text() == "Show all 200 lines")
@@ -96,7 +96,7 @@ def test_code_that_was_seen_being_written_is_not_folded_under_the_reader(qtbot: 
     answer.start(f"```text\n{LONG[:-9]}")
     answer.grow(LONG[-9:] + "\n```\n")
     answer.finish()
-    (view,) = [part for part in answer.block_views if isinstance(part, CodeView)]
+    (view,) = [part for part in answer.stacks[0].block_views if isinstance(part, CodeView)]
     assert not view.folded
     assert view.text.toPlainText() == LONG
 

@@ -117,7 +117,7 @@ def test_an_answer_with_formulas_streams(qtbot: QtBot) -> None:
     view.finish()
 
     def all_drawn() -> bool:
-        prose = [part for part in view.block_views if isinstance(part, ProseView)]
+        prose = [part for part in view.stacks[0].block_views if isinstance(part, ProseView)]
         return sum(len(drawn(part)) for part in prose) == 3
 
     qtbot.waitUntil(all_drawn, timeout=SECONDS)

@@ -187,10 +187,10 @@ def test_a_table_streams_within_an_answer(qtbot: QtBot) -> None:
         answer.grow(text[at : at + 50])
         turn()
     answer.finish()
-    (view,) = [part for part in answer.block_views if isinstance(part, TableView)]
+    (view,) = [part for part in answer.stacks[0].block_views if isinstance(part, TableView)]
     qtbot.waitUntil(lambda: answer.filled, timeout=SECONDS)
     assert rows_shown(view) == 40
-    assert [type(part).__name__ for part in answer.block_views] == ["ProseView", "TableView", "ProseView"]
+    assert [type(part).__name__ for part in answer.stacks[0].block_views] == ["ProseView", "TableView", "ProseView"]
     assert answer.heightForWidth(600) > 40 * SIZES.body
 
 

@@ -199,7 +199,7 @@ def test_a_thought_streams_into_its_fold(view: AnswerView, qtbot: QtBot, start: 
     assert [thought.text.strip() for thought in view.thoughts] == ["hm and hm"]
     view.finish(4.0)
     assert [thought.line.text() for thought in view.thoughts] == ["Thought for 4 s"]
-    assert [part.toPlainText() for part in view.block_views if isinstance(part, ProseView)] == ["The answer."]
+    assert [part.toPlainText() for part in view.stacks[0].block_views if isinstance(part, ProseView)] == ["The answer."]
 
 
 def test_an_open_thought_is_seen_growing(view: AnswerView, qtbot: QtBot) -> None:

@@ -25,7 +25,7 @@ def test_a_row_that_closes_while_its_focused_button_goes(qtbot: QtBot) -> None:
     page.activateWindow()
     row.offer((GO_ON, COPY, DELETE), MessagePosition())
     row.open(True)
-    row.focus("continue")
+    row.buttons["continue"].setFocus()
     qtbot.waitUntil(row.buttons["continue"].hasFocus)
     closed: list[object] = []
 
