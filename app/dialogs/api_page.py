@@ -47,11 +47,6 @@ class ApiPage(Section):
         self._layout()
         self.apply_look()
 
-    @property
-    def buttons(self) -> list[QPushButton]:
-        """The buttons from top to bottom."""
-        return [self.copy_address, self.new_key, self.copy_key, self.remove_key]
-
     def show_state(self, address: str, state: UiText, problem: bool) -> None:
         """Show where the API answers, "" if it does not, and a sentence about it, which may be a problem."""
         self._address, self._state, self._problem = address, state, problem

@@ -39,9 +39,6 @@ class Slices(QObject):
         self._steps.setdefault(step, owner)
         self._soon.request()
 
-    def remove(self, step: Step) -> None:
-        self._steps.pop(step, None)
-
     def _turn(self) -> None:
         until = time.perf_counter() + BUDGET_SECONDS
         try:

@@ -35,11 +35,6 @@ class SavedServer:
         return host_of(self.url)
 
     @property
-    def title(self) -> str:
-        """The name that the user gave it, or its host."""
-        return self.name or self.host
-
-    @property
     def paths(self) -> list[Path]:
         """Paths that stand for the server's models wherever a model's file is stored."""
         return [RemoteModel(self.url, name).path for name in self.models]

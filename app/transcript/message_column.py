@@ -48,11 +48,6 @@ class MessageColumn(SelectionScope):
         """The existing views, from top to bottom."""
         return [self._views[id] for id in sorted(self._views, key=self._rows.__getitem__)]
 
-    @property
-    def last(self) -> MessageView | None:
-        """The view of the last message, which is the one that grows; None if the message has no view."""
-        return self.view(-1) if self._messages else None
-
     def view(self, row: int) -> MessageView | None:
         return self._views.get(self._messages[row].id)
 
