@@ -207,9 +207,12 @@ class DownloadQueue:
         return None
 
     def _discard(self, id: int) -> None:
-        """Give up the files of a cancelled job, unless the model has been queued again."""
+        """Give up the files of a cancelled job, unless the model has been queued again.
+
+        And those of a finished one, because `add` may have claimed them once more while it ended.
+        """
         download = self._downloads[id]
-        if self._jobs[id].state == "cancelled" and self._unfinished(download.path) is None:
+        if self._jobs[id].state in ("cancelled", "done") and self._unfinished(download.path) is None:
             download.release()
 
     def _notify(self, job: DownloadJob) -> None:

@@ -16,7 +16,7 @@ from models.collection import scan_models
 from models.download_queue import DownloadJob, DownloadQueue
 from models.header import read_header
 from models.locations import own_folder
-from models.model_download import plan_download, unfinished_downloads
+from models.model_download import ModelDownload, plan_download, unfinished_downloads
 from models.part_file import PartFile
 from models.projector import find_projector
 from models.removal import remove
@@ -317,6 +317,22 @@ def test_a_model_that_is_added_again_while_it_is_being_cancelled_keeps_its_files
     end_the_wait(stalled)
     assert queue.wait()
     assert [left.bytes_on_disk() for left in unfinished_downloads()] == [len(CONTENT) // 2]
+
+
+def test_a_model_that_is_added_again_while_it_arrives_can_be_removed(server, hub, queue, tmp_path):
+    class AddedAgain(ModelDownload):
+        def check(self):
+            queue.add(self)
+            return super().check()
+
+    server.add("bird.gguf", make_gguf(tmp_path / "bird.gguf").read_bytes())
+    download = plan_download(hub.model("a/b"), hub)
+    queue.add(AddedAgain(download.path, download.files))
+    assert queue.wait()
+    assert [job.state for job in queue.jobs] == ["done"]
+    (model,) = (model for model in scan_models() if model.location.kind == "own")
+    remove(model).finish()
+    assert not download.path.exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows locks everywhere")
