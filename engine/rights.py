@@ -1,8 +1,9 @@
 """The engine's rights: the files that it may read and write, and how it gives up all other rights.
 
 The engine reads model folders, the files that its command line names and its own program; it writes to its cache
-folder and computes on graphics processors; it has no network. A library that a hostile model file takes over can do no
-more than that. A process that asks servers has a network, but no models and no other files of the user's.
+folder and, where a backend for them is installed, computes on graphics processors; it has no network. A library that a
+hostile model file takes over can do no more than that. A process that asks servers has a network, but no models and no
+other files of the user's.
 
 The whole process is confined before any large import: libraries start threads, and threads that exist already would
 stay unconfined.
@@ -28,6 +29,7 @@ from common.files import make_private_folder
 from common.folders import cache_folder
 from common.paths import path_of
 from common.sentences import Sentence
+from engine.native_files import may_have_devices
 from models.network import offline_reason
 from models.readable_files import inode, model_folders, with_parts
 
@@ -62,7 +64,7 @@ def confine_engine(arguments: Sequence[str]) -> None:
     for name, value in (("MESA_SHADER_CACHE_DIR", str(cache)), ("MESA_SHADER_CACHE_MAX_SIZE", "64M")):
         os.environ.setdefault(name, value)  # where Mesa's drivers keep what they compile
     readable = (*model_folders(), *(part for file in read for part in with_parts(file)))
-    confine(Rights(readable, (cache, *write), graphics=True))
+    confine(Rights(readable, (cache, *write), graphics=may_have_devices()))
 
 
 def starts_engine(arguments: Sequence[str]) -> bool:

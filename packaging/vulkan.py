@@ -1,6 +1,6 @@
 """`make vulkan`: compiles ggml's Vulkan backend, by which graphics processors compute. Standard library only.
 
-`make package` does the same for the installers. It is a library of its own, which the engine loads only in a process
+`make package ARGS=--vulkan` does the same for the installers. It is a library of its own, which the engine loads only in a process
 that looks for devices or uses one; without it, or without a driver, the processor computes. Set-up does not need it.
 
 Debian 12 has neither headers new enough nor a compiler of shaders that knows cooperative matrices and integer products,

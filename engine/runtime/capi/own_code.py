@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import logging
-import sys
 from collections.abc import Callable
 from ctypes import CDLL
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from pathlib import Path
 
 from engine.machine import KINDS, library_version, processor_features
 
-FOLDER = Path(sys.prefix) / "kernels"  # in the virtual environment or in the packaged app
 OTHER_VERSION = "Chickadee's native code is for %s %s, not for %s, which computes more slowly without."
 
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.native_files import FOLDER
 from engine.runtime.capi.library import declare
-from engine.runtime.capi.own_code import FOLDER, NO_PRODUCTS, PRODUCT_SETS, ProductSet, checksum_of, load_in_front
+from engine.runtime.capi.own_code import NO_PRODUCTS, PRODUCT_SETS, ProductSet, checksum_of, load_in_front
 from engine.stop import StopFlag, Stopped
 
 log = logging.getLogger("engine.ik")

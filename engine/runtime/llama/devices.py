@@ -12,12 +12,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from common.failures import Failure
 from engine.devices.device import Device, Placement, Way
-from engine.runtime.capi.own_code import FOLDER
+from engine.native_files import backend_files
 from engine.runtime.llama.library import ggml, native, open_library
 from engine.runtime.llama.library import log as library_log
 
@@ -38,9 +37,8 @@ def load_backends() -> tuple[str, ...]:
     without a driver is left out.
     """
     open_library()
-    named = os.environ.get("GGML_BACKEND_PATH")
     with library_log.lines() as lines:
-        for path in (*sorted(FOLDER.glob("*ggml-*.*")), *([Path(named)] if named else [])):
+        for path in backend_files():
             if not ggml("ggml_backend_load", P, ctypes.c_char_p)(os.fsencode(path)):
                 logger.info("%s found no driver", path.name)
     return tuple(lines)

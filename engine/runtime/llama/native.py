@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from ctypes import CDLL, CFUNCTYPE, c_bool, c_char_p, c_int, c_int64, c_void_p
 
+from engine.native_files import FOLDER
 from engine.runtime.capi.library import declare
-from engine.runtime.capi.own_code import FOLDER, NO_PRODUCTS, PRODUCT_SETS, ProductSet, checksum_of, load_in_front
+from engine.runtime.capi.own_code import NO_PRODUCTS, PRODUCT_SETS, ProductSet, checksum_of, load_in_front
 
 log = logging.getLogger("engine.llama")
 
