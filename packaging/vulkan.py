@@ -1,7 +1,8 @@
 """`make vulkan`: compiles ggml's Vulkan backend, by which graphics processors compute. Standard library only.
 
-`make package ARGS=--vulkan` does the same for the installers. It is a library of its own, which the engine loads only in a process
-that looks for devices or uses one; without it, or without a driver, the processor computes. Set-up does not need it.
+`make package ARGS=--vulkan` does the same for the installers. It is a library of its own, which the engine loads only
+in a process that looks for devices or uses one; without it, or without a driver, the processor computes. Set-up does
+not need it.
 
 Debian 12 has neither headers new enough nor a compiler of shaders that knows cooperative matrices and integer products,
 which make quantised models fast on new graphics processors. So both come from Debian 13, through this system's own
