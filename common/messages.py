@@ -198,7 +198,9 @@ MESSAGES: dict[str, str | tuple[str, str]] = {
     "device.library": "The processor computes: only llama.cpp can use a graphics processor, not {library}.",
     "device.no_shapes": "The processor computes: it is not known how large the layers of this model are.",
     "device.gone": "The processor computes: {device} is not there any more.",
-    "device.not_checked": "The processor computes: there is no memory to compare {device} with the processor.",
+    "device.not_checked": (
+        "The processor computes: {device} could not be compared with it: it is gone, or memory is short."
+    ),
     "device.unknown": "A graphics processor",
     "device.wrong_numbers": "{device} is not used, because it computes wrong numbers. A new driver is tried again.",
     "device.hung": "{device} is not used, because its driver did not answer. A new driver is tried again.",

@@ -5114,9 +5114,9 @@
   </message>
   <message>
     <location filename="../../common/messages.py"/>
-    <source>The processor computes: there is no memory to compare {device} with the processor.</source>
+    <source>The processor computes: {device} could not be compared with it: it is gone, or memory is short.</source>
     <extracomment>device.not_checked</extracomment>
-    <translation>由处理器计算：没有足够的内存将 {device} 与处理器进行比较。</translation>
+    <translation>由处理器计算：无法将 {device} 与处理器进行比较。设备已不在，或者内存不足。</translation>
   </message>
   <message>
     <location filename="../../common/messages.py"/>

@@ -59,7 +59,7 @@ def look() -> int:
 
 
 def check(path: Path, placed: str) -> int:
-    """Compare a placement, in JSON, with the processor in this process, and print a `Verdict`; null without memory."""
+    """Compare a placement, in JSON, with the processor in this process; print a `Verdict`, or null if it cannot."""
     output = claim_stdout()
     crash_quietly()
     placement = msgspec.json.decode(placed, type=Placement)

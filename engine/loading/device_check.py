@@ -101,7 +101,7 @@ def _judge(placement: Placement, ended: Ended) -> Verdict | None:
     if ended.problem:
         refuse(placement.device, ended.problem)
     if found is None:
-        return None  # else there was no memory for it: that says nothing about the device
+        return None  # there was no memory, or no such device: that says nothing about its numbers
     log.info("%s: distance %.3f, other top tokens %.3f", placement.device.description, found.distance, found.others)
     if not found.is_right:
         refuse(placement.device, "wrong_numbers")

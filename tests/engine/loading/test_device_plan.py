@@ -180,5 +180,5 @@ def test_with_a_device_that_is_gone_the_processor_computes() -> None:
     assert info.devices
     assert (info.devices.way, info.devices.used, info.backend) == ("processor", "", "llama")
     assert str(info.devices.reason) == (
-        "The processor computes: Intel(R) Iris(R) Xe Graphics (TGL GT2) is not there any more."
+        "The processor computes: Intel Iris Xe Graphics could not be compared with it: it is gone, or memory is short."
     )
