@@ -17,7 +17,8 @@ log = logging.getLogger(__name__)
 
 # Folders of `common.store.Store`, and files of versions before it.
 MEASURED = (
-    "calibration", "crashes", "drafts", "exits", "looked-at", "model-facts", "phrases", "profile", "rankings", "trial",
+    "calibration", "crashes", "device-checks", "devices", "drafts", "exits", "looked-at", "model-facts", "phrases",
+    "profile", "rankings", "refused-devices", "trial",
     "model-facts.json", "profile.json",
 )  # fmt: skip
 
